@@ -1,0 +1,39 @@
+//! Dense vectors and matrices; what a matrix means is decided elsewhere.
+//!
+//! Vectors are plain slices. Matrices are row-major slices with a shape, owned by [`Matrix`] where ownership is needed.
+//! Decompositions are thin over faer, large products over `gemm`; the small fused products that the networks live on
+//! are in [`tile`], and [`Team`] shares them out over threads without changing a bit of the result.
+
+mod decompositions;
+mod matrix;
+mod vector;
+
+pub use decompositions::{Eigen, Svd, symmetric_function};
+pub use matrix::{Matrix, matmul, matmul_nt, matmul_tn};
+pub use vector::{add_scaled, dot, max_abs, norm2, sign, sum_abs};
+
+/// What linear algebra can refuse.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinalgError {
+    /// An iterative decomposition did not converge, which happens only for non-finite input.
+    #[error("the {what} of a {rows}x{cols} matrix did not converge; check it for NaN or infinite entries")]
+    NoConvergence {
+        /// Name of the decomposition.
+        what: &'static str,
+        /// Rows of the matrix.
+        rows: usize,
+        /// Columns of the matrix.
+        cols: usize,
+    },
+    /// Two shapes that must agree do not.
+    #[error("{what} has {found} entries where {expected} are needed")]
+    Shape {
+        /// What was passed.
+        what: &'static str,
+        /// Its size.
+        found: usize,
+        /// The size required.
+        expected: usize,
+    },
+}
