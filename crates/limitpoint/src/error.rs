@@ -10,6 +10,9 @@ pub enum Error {
     /// A parameter layout was ill formed.
     #[error(transparent)]
     Params(#[from] crate::params::ParamsError),
+    /// A model was ill described.
+    #[error(transparent)]
+    Model(#[from] crate::models::ModelError),
 }
 
 /// Shorthand used across the crate.

@@ -25,4 +25,7 @@ pub mod numeric;
 pub mod linalg;
 pub mod params;
 
+pub mod data;
+pub mod models;
+
 pub use error::{Error, Result};

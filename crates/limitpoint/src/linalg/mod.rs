@@ -6,10 +6,17 @@
 
 mod decompositions;
 mod matrix;
+mod panels;
+mod real;
+mod team;
+pub mod tile;
 mod vector;
 
 pub use decompositions::{Eigen, Svd, symmetric_function};
 pub use matrix::{Matrix, matmul, matmul_nt, matmul_tn};
+pub use panels::{Panels, lanes};
+pub use real::Real;
+pub use team::{SharedSlice, Team};
 pub use vector::{add_scaled, dot, max_abs, norm2, sign, sum_abs};
 
 /// What linear algebra can refuse.

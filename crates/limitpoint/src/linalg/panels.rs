@@ -1,0 +1,171 @@
+//! Matrices cut into narrow column panels, the layout the tile kernels read and write.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::real::Real;
+
+/// Registers side by side in a tile.
+pub const TILE_VECTORS: usize = 3;
+
+/// A matrix stored panel after panel: panel p holds columns p·w … p·w + w − 1, row after row, w numbers a row.
+///
+/// The width w is three vector registers of the running machine. Columns past the last are zero, so kernels never
+/// need a scalar tail. A step down a panel is a step of w numbers, which is what makes a product of small matrices run
+/// from the first-level cache.
+///
+/// ```
+/// use limitpoint::linalg::Panels;
+/// let mut panels = Panels::<f64>::zeros(2, 5);
+/// panels.pack(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]);
+/// assert_eq!((panels.get(0, 4), panels.get(1, 0)), (5.0, 6.0));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Panels<T> {
+    rows: usize,
+    cols: usize,
+    width: usize,
+    lanes: usize,
+    data: Vec<T>,
+}
+
+impl<T: Real> Panels<T> {
+    /// A zero matrix of `rows` × `cols`.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        let lanes = lanes::<T>();
+        let width = TILE_VECTORS * lanes;
+        Self { rows, cols, width, lanes, data: vec![T::default(); rows * cols.div_ceil(width) * width] }
+    }
+
+    /// Changes the shape, keeping the allocation where it is large enough; contents are undefined but padding is zero.
+    pub fn reshape(&mut self, rows: usize, cols: usize) {
+        self.rows = rows;
+        self.cols = cols;
+        self.data.clear();
+        self.data.resize(rows * cols.div_ceil(self.width) * self.width, T::default());
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns, padding not counted.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Numbers per row of a panel.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Number of panels.
+    pub fn count(&self) -> usize {
+        self.cols.div_ceil(self.width)
+    }
+
+    /// Vector registers that hold columns of panel `panel`: all three, or fewer in the last one.
+    pub fn vectors(&self, panel: usize) -> usize {
+        (self.cols - panel * self.width).div_ceil(self.lanes).min(TILE_VECTORS)
+    }
+
+    /// Columns of panel `panel`, rounded up to whole registers.
+    pub fn padded(&self, panel: usize) -> usize {
+        self.vectors(panel) * self.lanes
+    }
+
+    /// Columns of panel `panel` that are not padding.
+    pub fn filled(&self, panel: usize) -> usize {
+        (self.cols - panel * self.width).min(self.width)
+    }
+
+    /// Index of row `row` of panel `panel` in [`Panels::data`].
+    #[inline(always)]
+    pub fn offset(&self, panel: usize, row: usize) -> usize {
+        (panel * self.rows + row) * self.width
+    }
+
+    /// All numbers, panel after panel.
+    pub fn data(&self) -> &[T] {
+        &self.data
+    }
+
+    /// All numbers, to be written by kernels.
+    pub fn data_mut(&mut self) -> &mut [T] {
+        &mut self.data
+    }
+
+    /// One entry.
+    pub fn get(&self, row: usize, col: usize) -> T {
+        self.data[self.offset(col / self.width, row) + col % self.width]
+    }
+
+    /// Replaces one entry.
+    pub fn set(&mut self, row: usize, col: usize, value: T) {
+        let at = self.offset(col / self.width, row) + col % self.width;
+        self.data[at] = value;
+    }
+
+    /// Copies a row-major matrix in.
+    pub fn pack(&mut self, source: &[f64]) {
+        let cols = self.cols;
+        self.pack_with(|row, col| source[row * cols + col]);
+    }
+
+    /// Copies the transpose of a row-major `cols` × `rows` matrix in.
+    pub fn pack_transposed(&mut self, source: &[f64]) {
+        let rows = self.rows;
+        self.pack_with(|row, col| source[col * rows + row]);
+    }
+
+    /// Copies entries given by a function of (row, column) in.
+    fn pack_with(&mut self, entry: impl Fn(usize, usize) -> f64) {
+        let mut data = std::mem::take(&mut self.data);
+        for panel in 0..self.count() {
+            for row in 0..self.rows {
+                let at = self.offset(panel, row);
+                for col in 0..self.filled(panel) {
+                    data[at + col] = T::from_f64(entry(row, panel * self.width + col));
+                }
+            }
+        }
+        self.data = data;
+    }
+}
+
+/// Numbers of type `T` per vector register on this machine.
+pub fn lanes<T: Real>() -> usize {
+    struct Lanes<T>(std::marker::PhantomData<T>);
+    impl<T: Real> WithSimd for Lanes<T> {
+        type Output = usize;
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> usize {
+            T::lanes::<S>()
+        }
+    }
+    Arch::new().dispatch(Lanes::<T>(std::marker::PhantomData))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packing_keeps_every_entry_and_pads_with_zeros() {
+        for (rows, cols) in [(1, 1), (3, 7), (5, 24), (2, 25), (4, 61)] {
+            let source: Vec<f64> = (0..rows * cols).map(|i| 1.0 + i as f64).collect();
+            let mut panels = Panels::<f32>::zeros(rows, cols);
+            panels.pack(&source);
+            let mut turned = Panels::<f64>::zeros(cols, rows);
+            turned.pack_transposed(&source);
+            for row in 0..rows {
+                for col in 0..cols {
+                    assert_eq!(f64::from(panels.get(row, col)), source[row * cols + col]);
+                    assert_eq!(turned.get(col, row), source[row * cols + col]);
+                }
+            }
+            let total: f32 = panels.data().iter().sum();
+            assert_eq!(f64::from(total), source.iter().sum::<f64>());
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The two floating-point types a product can be computed in, and the vector instructions for each.
+
+use pulp::Simd;
+
+/// A number a network can compute in: `f64`, or `f32` where a network chooses it.
+///
+/// The methods are the handful of vector operations the kernels in [`crate::linalg::tile`] need; each is one
+/// instruction of whatever instruction set [`pulp::Arch`] finds at run time.
+pub trait Real: Copy + Default + Send + Sync + PartialOrd + std::fmt::Debug + 'static {
+    /// A vector register of the instruction set `S`.
+    type Vector<S: Simd>: Copy;
+    /// Numbers per register.
+    fn lanes<S: Simd>() -> usize;
+    /// Rounds a double to this type.
+    fn from_f64(x: f64) -> Self;
+    /// Widens to a double.
+    fn to_f64(self) -> f64;
+    /// All lanes equal to `x`.
+    fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
+    /// a + b.
+    fn add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// a · b.
+    fn mul<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// a · b + c, fused where the machine can.
+    fn mul_add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;
+    /// `yes` where test > 0, else `no`.
+    fn where_positive<S: Simd>(
+        simd: S,
+        test: Self::Vector<S>,
+        yes: Self::Vector<S>,
+        no: Self::Vector<S>,
+    ) -> Self::Vector<S>;
+    /// The sum of the lanes.
+    fn reduce_sum<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
+
+    /// Reads one register.
+    ///
+    /// # Safety
+    /// `Self::lanes::<S>()` numbers must be readable at `from`.
+    #[inline(always)]
+    unsafe fn load<S: Simd>(from: *const Self) -> Self::Vector<S> {
+        // SAFETY: a vector register is exactly `lanes` numbers; alignment is not required.
+        unsafe { from.cast::<Self::Vector<S>>().read_unaligned() }
+    }
+
+    /// Writes one register.
+    ///
+    /// # Safety
+    /// `Self::lanes::<S>()` numbers must be writable at `to`.
+    #[inline(always)]
+    unsafe fn store<S: Simd>(to: *mut Self, value: Self::Vector<S>) {
+        // SAFETY: as in `load`.
+        unsafe { to.cast::<Self::Vector<S>>().write_unaligned(value) }
+    }
+}
+
+macro_rules! real {
+    ($ty: ident, $vector: ident, $lanes: ident, $splat: ident, $add: ident, $mul: ident, $mul_add: ident,
+     $greater: ident, $select: ident, $reduce: ident) => {
+        impl Real for $ty {
+            type Vector<S: Simd> = S::$vector;
+            #[inline(always)]
+            fn lanes<S: Simd>() -> usize {
+                S::$lanes
+            }
+            #[inline(always)]
+            fn from_f64(x: f64) -> Self {
+                x as $ty
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+            #[inline(always)]
+            fn splat<S: Simd>(simd: S, x: Self) -> S::$vector {
+                simd.$splat(x)
+            }
+            #[inline(always)]
+            fn add<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
+                simd.$add(a, b)
+            }
+            #[inline(always)]
+            fn mul<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
+                simd.$mul(a, b)
+            }
+            #[inline(always)]
+            fn mul_add<S: Simd>(simd: S, a: S::$vector, b: S::$vector, c: S::$vector) -> S::$vector {
+                simd.$mul_add(a, b, c)
+            }
+            #[inline(always)]
+            fn where_positive<S: Simd>(simd: S, test: S::$vector, yes: S::$vector, no: S::$vector) -> S::$vector {
+                simd.$select(simd.$greater(test, simd.$splat(0.0)), yes, no)
+            }
+            #[inline(always)]
+            fn reduce_sum<S: Simd>(simd: S, a: S::$vector) -> Self {
+                simd.$reduce(a)
+            }
+        }
+    };
+}
+
+real!(
+    f64, f64s, F64_LANES, splat_f64s, add_f64s, mul_f64s, mul_add_e_f64s, greater_than_f64s, select_f64s,
+    reduce_sum_f64s
+);
+real!(
+    f32, f32s, F32_LANES, splat_f32s, add_f32s, mul_f32s, mul_add_e_f32s, greater_than_f32s, select_f32s,
+    reduce_sum_f32s
+);

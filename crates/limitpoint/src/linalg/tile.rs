@@ -1,0 +1,295 @@
+//! Register-tile products of small matrices with room for fused work.
+//!
+//! Two products carry a training step, both built on one tile: R rows × up to three vector registers of columns stay in
+//! registers while the depth runs by, the row operand is broadcast from wherever it lies, the column operand comes
+//! from [`Panels`].
+//!
+//! ```text
+//! into_panels     C = A · B        forward pass (A = weights) and back-signals (A = weightsᵀ); C and B are panels
+//! weight_rows     G = D · B        weight gradient: depth runs over the examples, D and B are panels, G is row-major
+//! ```
+//!
+//! What happens to a finished tile (store, activation, next layer's partial sum) is the caller's [`Finish`], so an
+//! activation costs no second pass. Each row of a result is computed in one fixed order whoever computes it: splitting
+//! rows over threads cannot change a bit.
+
+use std::ops::Range;
+
+use pulp::Simd;
+
+use super::panels::{Panels, TILE_VECTORS};
+use super::real::Real;
+
+/// Depth of one pass over a panel: 128 steps of three registers fit the first-level cache.
+pub const DEPTH: usize = 128;
+
+/// A tile of R rows by NV registers.
+pub type Tile<T, S, const R: usize, const NV: usize> = [[<T as Real>::Vector<S>; NV]; R];
+
+/// What becomes of a finished tile.
+pub trait Finish<T: Real> {
+    /// Takes rows `row..row + R` of panel `panel`.
+    fn finish<S: Simd, const R: usize, const NV: usize>(
+        &mut self,
+        simd: S,
+        row: usize,
+        panel: usize,
+        tile: Tile<T, S, R, NV>,
+    );
+}
+
+/// The row operand of a product: entry (r, k) lies at `start + r · row + k · step`.
+#[derive(Clone, Copy)]
+pub struct Rows<T> {
+    /// Address of entry (0, 0).
+    pub start: *const T,
+    /// Distance between rows.
+    pub row: usize,
+    /// Distance between steps in depth.
+    pub step: usize,
+}
+
+/// tile += A(R × depth) · B(depth × NV registers).
+///
+/// # Safety
+/// All entries must be readable: `a` for R rows and `depth` steps, `b` for `depth` steps of NV registers.
+#[inline(always)]
+unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
+    simd: S,
+    depth: usize,
+    a: Rows<T>,
+    b: *const T,
+    b_step: usize,
+    tile: &mut Tile<T, S, R, NV>,
+) {
+    let mut local = *tile;
+    let (mut pa, mut pb) = (a.start, b);
+    let lanes = T::lanes::<S>();
+    for _ in 0..depth {
+        // SAFETY: the caller vouches for `depth` steps of both operands.
+        unsafe {
+            let columns: [T::Vector<S>; NV] = std::array::from_fn(|v| T::load::<S>(pb.add(v * lanes)));
+            for (r, row) in local.iter_mut().enumerate() {
+                let entry = T::splat(simd, *pa.add(r * a.row));
+                for v in 0..NV {
+                    row[v] = T::mul_add(simd, entry, columns[v], row[v]);
+                }
+            }
+        }
+        pa = pa.wrapping_add(a.step);
+        pb = pb.wrapping_add(b_step);
+    }
+    *tile = local;
+}
+
+/// Runs `body::<R, NV>` over `rows` in groups of at most `largest` rows: 8, 4, 2, 1.
+macro_rules! row_groups {
+    ($rows: expr, $wide: expr, |$row: ident, $size: ident| $body: expr) => {{
+        let mut $row = $rows.start;
+        let end = $rows.end;
+        macro_rules! while_fits {
+            ($n: literal) => {
+                while $row + $n <= end {
+                    const $size: usize = $n;
+                    $body;
+                    $row += $n;
+                }
+            };
+        }
+        if $wide {
+            while_fits!(8);
+        }
+        while_fits!(4);
+        while_fits!(2);
+        while_fits!(1);
+    }};
+}
+
+/// C[rows, :] = bias + A[rows, 0..depth] · B for the given panels of B, handing each finished tile to `finish`.
+///
+/// `waiting` is where unfinished sums stay when the depth exceeds one pass: one panel row for every row of C. Row r of the
+/// result uses row r of `a`, counted from `a.start`.
+///
+/// # Safety
+/// `a` must be readable for every row in `rows` and `depth` steps; `waiting` must be valid at these rows and
+/// no other thread may touch them; `bias`, when given, must be readable at every row.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "the arguments of a matrix product")]
+pub unsafe fn into_panels<T: Real, S: Simd, F: Finish<T>>(
+    simd: S,
+    rows: Range<usize>,
+    depth: usize,
+    a: Rows<T>,
+    bias: Option<*const T>,
+    b: &Panels<T>,
+    panels: Range<usize>,
+    waiting: *mut T,
+    finish: &mut F,
+) {
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of a matrix product")]
+    unsafe fn panel<T: Real, S: Simd, F: Finish<T>, const NV: usize>(
+        simd: S,
+        rows: Range<usize>,
+        depth: usize,
+        a: Rows<T>,
+        bias: Option<*const T>,
+        b: &Panels<T>,
+        index: usize,
+        waiting: *mut T,
+        finish: &mut F,
+    ) {
+        let (lanes, width) = (T::lanes::<S>(), b.width());
+        let mut from = 0;
+        loop {
+            let steps = (depth - from).min(DEPTH);
+            let last = from + steps == depth;
+            let columns = b.data()[b.offset(index, from)..].as_ptr();
+            row_groups!(rows, S::REGISTER_COUNT >= 32, |row, R| {
+                // SAFETY: rows and steps are within what the caller vouches for.
+                unsafe {
+                    let waiting = waiting.wrapping_add(row * width);
+                    let mut tile: Tile<T, S, R, NV> = if from > 0 {
+                        std::array::from_fn(|r| std::array::from_fn(|v| T::load::<S>(waiting.add(r * width + v * lanes))))
+                    } else {
+                        std::array::from_fn(|r| {
+                            [T::splat(simd, bias.map_or(T::default(), |bias| *bias.add(row + r))); NV]
+                        })
+                    };
+                    let own = Rows { start: a.start.add(row * a.row + from * a.step), ..a };
+                    accumulate::<T, S, R, NV>(simd, steps, own, columns, width, &mut tile);
+                    if last {
+                        finish.finish(simd, row, index, tile);
+                    } else {
+                        for r in 0..R {
+                            for v in 0..NV {
+                                T::store::<S>(waiting.add(r * width + v * lanes), tile[r][v]);
+                            }
+                        }
+                    }
+                }
+            });
+            from += steps;
+            if last {
+                break;
+            }
+        }
+    }
+    for index in panels {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            match b.vectors(index) {
+                1 => panel::<T, S, F, 1>(simd, rows.clone(), depth, a, bias, b, index, waiting, finish),
+                2 => panel::<T, S, F, 2>(simd, rows.clone(), depth, a, bias, b, index, waiting, finish),
+                _ => panel::<T, S, F, TILE_VECTORS>(simd, rows.clone(), depth, a, bias, b, index, waiting, finish),
+            }
+        }
+    }
+}
+
+/// G[rows, columns of `panels`] = D · B where D (rows × examples) and B (examples × columns) are panels and the depth
+/// runs over the examples; hands each finished tile to `finish`.
+///
+/// # Safety
+/// No thread may write the rows `rows` of `d`, or `b`, meanwhile. The padding columns of `d` must be finite.
+#[inline(always)]
+pub unsafe fn weight_rows<T: Real, S: Simd, F: Finish<T>>(
+    simd: S,
+    rows: Range<usize>,
+    d: (*const T, &Panels<T>),
+    b: &Panels<T>,
+    panels: Range<usize>,
+    finish: &mut F,
+) {
+    #[inline(always)]
+    unsafe fn panel<T: Real, S: Simd, F: Finish<T>, const NV: usize>(
+        simd: S,
+        rows: Range<usize>,
+        (start, d): (*const T, &Panels<T>),
+        b: &Panels<T>,
+        index: usize,
+        finish: &mut F,
+    ) {
+        let width = d.width();
+        row_groups!(rows, S::REGISTER_COUNT >= 32, |row, R| {
+            // SAFETY: row and panel indices come from the shapes of `d` and `b`.
+            unsafe {
+                let mut tile: Tile<T, S, R, NV> = [[T::splat(simd, T::default()); NV]; R];
+                for examples in 0..d.count() {
+                    let own = Rows { start: start.add(d.offset(examples, row)), row: width, step: 1 };
+                    let from = b.data().as_ptr().add(b.offset(index, examples * width) );
+                    accumulate::<T, S, R, NV>(simd, d.filled(examples), own, from, b.width(), &mut tile);
+                }
+                finish.finish(simd, row, index * b.width(), tile);
+            }
+        });
+    }
+    for index in panels {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            match b.vectors(index) {
+                1 => panel::<T, S, F, 1>(simd, rows.clone(), d, b, index, finish),
+                2 => panel::<T, S, F, 2>(simd, rows.clone(), d, b, index, finish),
+                _ => panel::<T, S, F, TILE_VECTORS>(simd, rows.clone(), d, b, index, finish),
+            }
+        }
+    }
+}
+
+/// The largest number of inputs [`narrow_rows`] takes.
+pub const NARROW: usize = 4;
+
+/// G[rows, 0..IN] = D · Xᵀ for a layer with few inputs: D (rows × examples) and X (inputs × examples) are panels, lanes
+/// run over the examples. `store(row, gradient)` receives each row.
+///
+/// # Safety
+/// `start` must be the data of panels shaped like `d`, and no thread may write the rows `rows` of it meanwhile.
+#[inline(always)]
+pub unsafe fn narrow_rows<T: Real, S: Simd>(
+    simd: S,
+    rows: Range<usize>,
+    d: (*const T, &Panels<T>),
+    x: &Panels<T>,
+    mut store: impl FnMut(usize, &[T]),
+) {
+    #[inline(always)]
+    unsafe fn group<T: Real, S: Simd, const R: usize, const IN: usize>(
+        simd: S,
+        row: usize,
+        (start, d): (*const T, &Panels<T>),
+        x: &Panels<T>,
+        store: &mut impl FnMut(usize, &[T]),
+    ) {
+        let (lanes, width) = (T::lanes::<S>(), d.width());
+        let mut sums: Tile<T, S, R, IN> = [[T::splat(simd, T::default()); IN]; R];
+        for panel in 0..d.count() {
+            for v in 0..d.vectors(panel) {
+                // SAFETY: indices come from the shapes of `d` and `x`.
+                unsafe {
+                    let inputs: [T::Vector<S>; IN] =
+                        std::array::from_fn(|i| T::load::<S>(x.data().as_ptr().add(x.offset(panel, i) + v * lanes)));
+                    for (r, sum) in sums.iter_mut().enumerate() {
+                        let signal = T::load::<S>(start.add(d.offset(panel, row) + r * width + v * lanes));
+                        for i in 0..IN {
+                            sum[i] = T::mul_add(simd, signal, inputs[i], sum[i]);
+                        }
+                    }
+                }
+            }
+        }
+        for (r, sum) in sums.iter().enumerate() {
+            store(row + r, &sum.map(|s| T::reduce_sum(simd, s)));
+        }
+    }
+    row_groups!(rows, false, |row, R| {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            match x.rows() {
+                1 => group::<T, S, R, 1>(simd, row, d, x, &mut store),
+                2 => group::<T, S, R, 2>(simd, row, d, x, &mut store),
+                3 => group::<T, S, R, 3>(simd, row, d, x, &mut store),
+                _ => group::<T, S, R, NARROW>(simd, row, d, x, &mut store),
+            }
+        }
+    });
+}

@@ -1,0 +1,89 @@
+//! Where training starts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::CatalogueEntry;
+use crate::numeric::RandomStream;
+use crate::params::ParamLayout;
+
+/// How initial parameters are drawn; always from the run's stream "init", block after block. Biases start at zero except
+/// under `Uniform`, which treats them as weights.
+///
+/// ```
+/// use limitpoint::models::Initialiser;
+/// use limitpoint::numeric::Streams;
+/// use limitpoint::params::ParamLayout;
+/// let layout = ParamLayout::new([("layer1.weight", 50, 4), ("layer2.weight", 1, 50)])?;
+/// let theta = Initialiser::Uniform { scale: 0.1 }.draw(&layout, &mut Streams::new(1).stream("init"));
+/// assert!(theta[..200].iter().all(|w| w.abs() <= 0.1 / 4.0)); // U[−α/fan-in, α/fan-in]
+/// # Ok::<(), limitpoint::params::ParamsError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Initialiser {
+    /// Uniform on [−α/fan-in, α/fan-in] (A.expTS: w on α/d, u on α/width).
+    Uniform {
+        /// The scale α.
+        scale: f64,
+    },
+    /// Normal with variance scale²·2/fan-in (He; D.exp).
+    HeNormal {
+        /// A factor on the standard deviation; 1 is He's.
+        #[serde(default = "one")]
+        scale: f64,
+    },
+    /// Standard normal times scale in every layer, meant for an output factor 1/width (C.exp2L, reading iii).
+    MeanField {
+        /// Standard deviation.
+        #[serde(default = "one")]
+        scale: f64,
+    },
+    /// Normal with the given standard deviation everywhere.
+    Normal {
+        /// Standard deviation.
+        deviation: f64,
+    },
+    /// Every entry equal to this value (linear models usually start at 0; entropy potentials at 1).
+    Constant {
+        /// The value.
+        value: f64,
+    },
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl Initialiser {
+    /// Draws a parameter vector.
+    pub fn draw(&self, layout: &ParamLayout, stream: &mut RandomStream) -> Vec<f64> {
+        let mut params = vec![0.0; layout.len()];
+        for block in layout.blocks() {
+            let fan_in = block.cols as f64;
+            let bias = block.name.ends_with(".bias");
+            for entry in &mut params[block.range()] {
+                *entry = match *self {
+                    Self::Uniform { scale } => stream.uniform_in(-scale / fan_in, scale / fan_in),
+                    Self::Constant { value } => value,
+                    _ if bias => 0.0,
+                    Self::HeNormal { scale } => scale * (2.0 / fan_in).sqrt() * stream.normal(),
+                    Self::MeanField { scale } => scale * stream.normal(),
+                    Self::Normal { deviation } => deviation * stream.normal(),
+                };
+            }
+        }
+        params
+    }
+
+    /// Every initialiser with its formula.
+    pub fn catalogue() -> Vec<CatalogueEntry> {
+        let entry = |key, formula, reference| CatalogueEntry { key, formula, reference };
+        vec![
+            entry("uniform", "w ~ U[−scale/fan_in, scale/fan_in]", "A.expTS"),
+            entry("he-normal", "w ~ N(0, scale²·2/fan_in), biases 0", "D.exp"),
+            entry("mean-field", "w ~ N(0, scale²), with an output factor 1/width", "C.exp2L"),
+            entry("normal", "w ~ N(0, deviation²)", "custom"),
+            entry("constant", "w = value", "B.ex2, B.thm1"),
+        ]
+    }
+}

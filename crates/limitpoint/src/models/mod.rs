@@ -1,0 +1,158 @@
+//! Models: scores, margins, and their vector–Jacobian product.
+//!
+//! A [`Model`] is bound to its inputs when it is built, gives one score per example and output, and pulls cotangents of
+//! the scores back to a gradient. [`MarginMap`] turns scores and targets into the margins that losses see. Losses, norms
+//! and optimisers are not known here.
+
+mod activation;
+mod dense;
+mod diagonal;
+mod homogeneity;
+mod initialiser;
+mod margins;
+mod spec;
+
+#[cfg(test)]
+mod tests;
+
+pub use activation::Activation;
+pub use dense::DenseNetwork;
+pub use diagonal::DiagonalNetwork;
+pub use homogeneity::{DegreeGroup, Homogeneity};
+pub use initialiser::Initialiser;
+pub use margins::MarginMap;
+pub use spec::{Biases, Compute, ModelSpec, OutputScale, Precision};
+
+use crate::linalg::Matrix;
+use crate::params::ParamLayout;
+
+/// A preactivation that sits on a kink of its activation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Kink {
+    /// Hidden layer, from 0.
+    pub layer: usize,
+    /// Unit in the layer.
+    pub unit: usize,
+    /// Example of the current batch.
+    pub example: usize,
+    /// Slopes on the left and the right.
+    pub slopes: (f64, f64),
+}
+
+/// A parametrised function bound to a set of inputs.
+///
+/// `scores[n · outputs + c]` is Φ_c(xₙ; θ). A step calls [`Model::scores`] and then [`Model::pull_back`] at the same
+/// parameters; `pull_back` may be called once per `scores`, because it reuses the buffers of the forward pass.
+pub trait Model: Send {
+    /// Names and shapes of the parameters.
+    fn layout(&self) -> &ParamLayout;
+
+    /// Scores per example.
+    fn outputs(&self) -> usize;
+
+    /// Examples in the current batch.
+    fn examples(&self) -> usize;
+
+    /// How scores grow when the trainable parameters are scaled; nothing for a model that is not homogeneous.
+    fn homogeneity(&self) -> Option<&Homogeneity>;
+
+    /// Restricts the model to these rows of its inputs, or returns to all of them.
+    fn select(&mut self, rows: Option<&[usize]>);
+
+    /// Computes all scores of the current batch, examples × outputs.
+    fn scores(&mut self, params: &[f64]) -> &[f64];
+
+    /// gradient = Σₙ꜀ cotangent[n, c] ∇_θ Φ_c(xₙ; θ) at the parameters last given to [`Model::scores`]; zero on frozen
+    /// blocks.
+    fn pull_back(&mut self, params: &[f64], cotangent: &[f64], gradient: &mut [f64]);
+
+    /// ∇_θ Φ_c(xₙ; θ) for every example, as rows.
+    fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix;
+
+    /// ⟨∇Φ_c(xₙ), ∇Φ_d(xₘ)⟩ for all pairs, at row n·outputs + c and column m·outputs + d.
+    fn gradient_gram(&mut self, params: &[f64]) -> Matrix {
+        let outputs = self.outputs();
+        let gradients: Vec<Matrix> = (0..outputs).map(|c| self.per_example_gradients(params, c)).collect();
+        let size = self.examples() * outputs;
+        let mut gram = Matrix::zeros(size, size);
+        for i in 0..size {
+            for j in 0..=i {
+                let (a, b) = (gradients[i % outputs].row(i / outputs), gradients[j % outputs].row(j / outputs));
+                gram[(i, j)] = crate::linalg::dot(a, b);
+                gram[(j, i)] = gram[(i, j)];
+            }
+        }
+        gram
+    }
+
+    /// Kinks with |z| ≤ tolerance · (‖w‖‖x‖ of the unit and its input), after [`Model::scores`]; empty for smooth models.
+    fn kinks(&mut self, params: &[f64], tolerance: f64) -> Vec<Kink> {
+        let _ = (params, tolerance);
+        Vec::new()
+    }
+
+    /// From now on uses slope (1 − e)·left + e·right at these kinks; an empty list returns to the left slopes.
+    fn weigh_kinks(&mut self, kinks: &[(Kink, f64)]) {
+        let _ = kinks;
+    }
+
+    /// Writes all preactivations that have a kink, after [`Model::scores`]; a crossing is a change of sign.
+    fn preactivations(&mut self, out: &mut Vec<f64>) {
+        out.clear();
+    }
+}
+
+/// What a model can refuse.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// A width of zero.
+    #[error("hidden layer {layer} has width 0; every width must be at least 1")]
+    ZeroWidth {
+        /// Hidden layer, from 1.
+        layer: usize,
+    },
+    /// An activation with impossible settings.
+    #[error("{0}")]
+    Activation(String),
+    /// No examples or no features.
+    #[error("the inputs are {rows}x{cols}; a model needs at least one example and one feature")]
+    EmptyInputs {
+        /// Examples.
+        rows: usize,
+        /// Features.
+        cols: usize,
+    },
+    /// A number out of range.
+    #[error("{what} is {value}, but must be {range}")]
+    OutOfRange {
+        /// What the number sets.
+        what: &'static str,
+        /// The number.
+        value: f64,
+        /// What is allowed.
+        range: &'static str,
+    },
+    /// A frozen layer that does not exist.
+    #[error("layer {layer} cannot be frozen: the network has layers 1 to {layers}")]
+    FrozenLayer {
+        /// The layer asked for.
+        layer: usize,
+        /// Number of layers.
+        layers: usize,
+    },
+    /// Everything is frozen.
+    #[error("all layers are frozen; leave at least one to train")]
+    AllFrozen,
+    /// Outputs that do not match the model.
+    #[error("{model} has one output, but the targets need {outputs}; use a dense network")]
+    Outputs {
+        /// Name of the model.
+        model: &'static str,
+        /// Outputs asked for.
+        outputs: usize,
+    },
+    /// A layout could not be made.
+    #[error(transparent)]
+    Params(#[from] crate::params::ParamsError),
+}

@@ -1,0 +1,239 @@
+//! The description of a model, as files, the command line and Python speak it.
+
+use serde::{Deserialize, Serialize};
+
+use super::dense::Architecture;
+use super::{Activation, DenseNetwork, DiagonalNetwork, Model, ModelError};
+use crate::catalogue::CatalogueEntry;
+use crate::linalg::Matrix;
+
+/// Where a network has biases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Biases {
+    /// Nowhere.
+    #[default]
+    None,
+    /// In the first layer only; the network stays homogeneous.
+    First,
+    /// In every layer; the network is not homogeneous.
+    All,
+}
+
+/// The number a network computes in; parameters and gradients are doubles either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// 64 bits.
+    #[default]
+    F64,
+    /// 32 bits inside the products.
+    F32,
+}
+
+/// The factor in front of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutputScale {
+    /// 1.
+    #[default]
+    One,
+    /// 1 / (width of the last hidden layer), as in C.exp2L.
+    MeanField,
+    /// Any other positive factor.
+    Factor(f64),
+}
+
+/// How a model computes: threads and precision never change what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compute {
+    /// Threads of the model's team.
+    pub threads: usize,
+    /// Precision of the products.
+    pub precision: Precision,
+}
+
+impl Default for Compute {
+    fn default() -> Self {
+        Self { threads: 1, precision: Precision::F64 }
+    }
+}
+
+/// A model without its inputs.
+///
+/// ```
+/// use limitpoint::linalg::Matrix;
+/// use limitpoint::models::{Compute, ModelSpec};
+/// let spec: ModelSpec = serde_json::from_str(r#"{"network": {"widths": [3], "activation": "relu"}}"#).unwrap();
+/// let model = spec.build(&Matrix::zeros(5, 2), 1, Compute::default())?;
+/// assert_eq!(model.layout().len(), 3 * 2 + 3);
+/// assert_eq!(model.homogeneity().unwrap().degree, 2.0);
+/// # Ok::<(), limitpoint::models::ModelError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ModelSpec {
+    /// Φ(x) = W x; binary, multi-class or regression by the targets.
+    Linear,
+    /// A fully connected network.
+    Network {
+        /// Widths of the hidden layers, from the input on.
+        widths: Vec<usize>,
+        /// The function between layers.
+        #[serde(default)]
+        activation: Activation,
+        /// Where there are biases.
+        #[serde(default)]
+        biases: Biases,
+        /// Layers, from 1, that keep their initial weights.
+        #[serde(default)]
+        frozen: Vec<usize>,
+        /// The factor in front of the output.
+        #[serde(default)]
+        output_scale: OutputScale,
+    },
+    /// Φ(x) = ⟨θ₁ ⊙ … ⊙ θ_m, x⟩.
+    Diagonal {
+        /// Number of factors m.
+        #[serde(default = "two")]
+        factors: usize,
+    },
+}
+
+fn two() -> usize {
+    2
+}
+
+impl ModelSpec {
+    /// A network with these widths, ReLU, no biases.
+    pub fn relu(widths: &[usize]) -> Self {
+        Self::network(widths, Activation::Relu)
+    }
+
+    /// A network with these widths and activation, no biases.
+    pub fn network(widths: &[usize], activation: Activation) -> Self {
+        Self::Network {
+            widths: widths.to_vec(),
+            activation,
+            biases: Biases::None,
+            frozen: Vec::new(),
+            output_scale: OutputScale::One,
+        }
+    }
+
+    /// Checks the settings and binds the model to its inputs (examples × features).
+    pub fn build(&self, inputs: &Matrix, outputs: usize, compute: Compute) -> Result<Box<dyn Model>, ModelError> {
+        if inputs.rows == 0 || inputs.cols == 0 {
+            return Err(ModelError::EmptyInputs { rows: inputs.rows, cols: inputs.cols });
+        }
+        let architecture = match self {
+            Self::Diagonal { factors } => {
+                if outputs != 1 {
+                    return Err(ModelError::Outputs { model: "a diagonal network", outputs });
+                }
+                return Ok(Box::new(DiagonalNetwork::new(inputs, *factors)?));
+            }
+            Self::Linear => Architecture {
+                inputs: inputs.cols,
+                widths: Vec::new(),
+                outputs,
+                activation: Activation::Identity,
+                biases: vec![false],
+                frozen: vec![false],
+                output_scale: 1.0,
+            },
+            Self::Network { widths, activation, biases, frozen, output_scale } => {
+                check_network(widths, *activation, frozen, *output_scale)?;
+                let layers = widths.len() + 1;
+                Architecture {
+                    inputs: inputs.cols,
+                    widths: widths.clone(),
+                    outputs,
+                    activation: *activation,
+                    biases: (0..layers).map(|l| *biases == Biases::All || (*biases == Biases::First && l == 0)).collect(),
+                    frozen: (0..layers).map(|l| frozen.contains(&(l + 1))).collect(),
+                    output_scale: match output_scale {
+                        OutputScale::One => 1.0,
+                        OutputScale::MeanField => 1.0 / widths.last().copied().unwrap_or(1) as f64,
+                        OutputScale::Factor(factor) => *factor,
+                    },
+                }
+            }
+        };
+        Ok(match compute.precision {
+            Precision::F64 => Box::new(DenseNetwork::<f64>::new(architecture, inputs, compute.threads)?),
+            Precision::F32 => Box::new(DenseNetwork::<f32>::new(architecture, inputs, compute.threads)?),
+        })
+    }
+
+    /// The name used in files.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Network { .. } => "network",
+            Self::Diagonal { .. } => "diagonal",
+        }
+    }
+
+    /// Every model with its formula.
+    pub fn catalogue() -> Vec<CatalogueEntry> {
+        let entry = |key, formula, reference| CatalogueEntry { key, formula, reference };
+        vec![
+            entry("linear", "Φ(x) = W x, degree 1", "B"),
+            entry("network", "Φ(x) = s·W_L σ(… σ(W_1 x)), degree Σ_l Π_{m≥l} deg σ_m", "A.eq13, C.lem3.1, D.defG1"),
+            entry("diagonal", "Φ(x) = ⟨θ₁ ⊙ … ⊙ θ_m, x⟩, degree m", "C.reparam"),
+        ]
+    }
+
+    /// One of each kind and of each structural option, for the law tests.
+    pub fn examples() -> Vec<Self> {
+        let with = |activation, biases, frozen: &[usize], output_scale| Self::Network {
+            widths: vec![5, 4],
+            activation,
+            biases,
+            frozen: frozen.to_vec(),
+            output_scale,
+        };
+        let mut specs = vec![
+            Self::Linear,
+            Self::Diagonal { factors: 2 },
+            Self::Diagonal { factors: 3 },
+            Self::relu(&[33]),
+            with(Activation::Relu, Biases::First, &[], OutputScale::One),
+            with(Activation::Relu, Biases::All, &[], OutputScale::One),
+            with(Activation::Relu, Biases::None, &[1], OutputScale::One),
+            with(Activation::ReluPower { power: 2 }, Biases::None, &[3], OutputScale::MeanField),
+            with(Activation::Identity, Biases::First, &[2], OutputScale::Factor(0.3)),
+        ];
+        specs.extend(Activation::examples().into_iter().map(|activation| Self::network(&[6], activation)));
+        specs.extend(Activation::examples().into_iter().map(|activation| Self::network(&[7, 3, 5], activation)));
+        specs
+    }
+}
+
+fn check_network(
+    widths: &[usize],
+    activation: Activation,
+    frozen: &[usize],
+    output_scale: OutputScale,
+) -> Result<(), ModelError> {
+    if let Some(layer) = widths.iter().position(|width| *width == 0) {
+        return Err(ModelError::ZeroWidth { layer: layer + 1 });
+    }
+    if let Some(problem) = activation.problem() {
+        return Err(ModelError::Activation(problem));
+    }
+    let layers = widths.len() + 1;
+    if let Some(&layer) = frozen.iter().find(|layer| !(1..=layers).contains(*layer)) {
+        return Err(ModelError::FrozenLayer { layer, layers });
+    }
+    if (1..=layers).all(|layer| frozen.contains(&layer)) {
+        return Err(ModelError::AllFrozen);
+    }
+    match output_scale {
+        OutputScale::Factor(value) if !(value > 0.0 && value.is_finite()) => {
+            Err(ModelError::OutOfRange { what: "the output factor", value, range: "positive and finite" })
+        }
+        _ => Ok(()),
+    }
+}
