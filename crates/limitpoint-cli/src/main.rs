@@ -1,2 +1,27 @@
-//! cli
-fn main(){}
+//! The command line of limitpoint: translates arguments, prints results, maps failures to exit codes.
+//!
+//! Exit codes: 0 all is well, 1 a claim was not certified, 2 the command could not run.
+
+mod args;
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Arguments, Verb};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.verb {
+        Verb::List(list) => commands::list::run(&list),
+        Verb::Bench(bench) => commands::bench::run(&bench),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            commands::complain(&error);
+            ExitCode::from(2)
+        }
+    }
+}

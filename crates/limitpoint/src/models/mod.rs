@@ -39,6 +39,9 @@ pub struct Kink {
     pub slopes: (f64, f64),
 }
 
+/// A change of the gradient, as runs of (first entry, values).
+pub type KinkColumn = Vec<(usize, Vec<f64>)>;
+
 /// A parametrised function bound to a set of inputs.
 ///
 /// `scores[n · outputs + c]` is Φ_c(xₙ; θ). A step calls [`Model::scores`] and then [`Model::pull_back`] at the same
@@ -85,9 +88,17 @@ pub trait Model: Send {
         gram
     }
 
-    /// Kinks with |z| ≤ tolerance · (‖w‖‖x‖ of the unit and its input), after [`Model::scores`]; empty for smooth models.
-    fn kinks(&mut self, params: &[f64], tolerance: f64) -> Vec<Kink> {
-        let _ = (params, tolerance);
+    /// Kinks that a step of Euclidean length `radius` in one unit's weights can reach, |z| ≤ radius · ‖a‖₂ with a the
+    /// unit's input, after [`Model::scores`]; empty for smooth models.
+    fn kinks(&mut self, radius: f64) -> Vec<Kink> {
+        let _ = radius;
+        Vec::new()
+    }
+
+    /// For each kink, how the gradient of ⟨cotangent, scores⟩ changes when its slope goes from left to right, as runs of
+    /// (first entry, values). Exact for one hidden layer; in deeper networks each kink is moved alone.
+    fn kink_columns(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
+        let _ = (params, cotangent, kinks);
         Vec::new()
     }
 

@@ -2,7 +2,7 @@
 
 use super::DenseNetwork;
 use crate::linalg::{Matrix, Real, matmul_nt};
-use crate::models::{Kink, Model};
+use crate::models::{Kink, KinkColumn, Model};
 
 impl<T: Real> DenseNetwork<T> {
     /// The input of layer l for every example (examples × inputs), after a forward pass.
@@ -101,27 +101,67 @@ impl<T: Real> DenseNetwork<T> {
         gram
     }
 
-    /// Preactivations within `tolerance` of a kink, relative to ‖w_j‖‖a(n)‖.
-    pub(super) fn find_kinks(&mut self, params: &[f64], tolerance: f64) -> Vec<Kink> {
+    /// Preactivations that a change of one unit's weights by `radius` can bring to zero.
+    pub(super) fn find_kinks(&self, radius: f64) -> Vec<Kink> {
         let Some(slopes) = self.architecture.activation.kink() else { return Vec::new() };
         let mut kinks = Vec::new();
-        for h in 0..self.hidden.len() {
-            let layer = &self.layers[h];
-            let norms: Vec<f64> = {
-                let input = self.layer_input(h);
-                (0..self.examples).map(|n| crate::linalg::norm2(input.row(n))).collect()
-            };
-            for unit in 0..layer.outputs {
-                let from = layer.weight + unit * layer.inputs;
-                let weight = crate::linalg::norm2(&params[from..from + layer.inputs]);
-                for (example, norm) in norms.iter().enumerate() {
-                    let z = self.hidden[h].signals.get(unit, example).to_f64();
-                    if z.abs() <= tolerance * weight * norm {
+        for (h, hidden) in self.hidden.iter().enumerate() {
+            let input = self.layer_input(h);
+            let bias = f64::from(u8::from(self.layers[h].bias.is_some()));
+            for example in 0..self.examples {
+                let reach = radius * crate::linalg::norm2(input.row(example)).hypot(bias);
+                for unit in 0..hidden.signals.rows() {
+                    if hidden.signals.get(unit, example).to_f64().abs() <= reach {
                         kinks.push(Kink { layer: h, unit, example, slopes });
                     }
                 }
             }
         }
         kinks
+    }
+
+    /// How the gradient changes with each kink's slope; see [`Model::kink_columns`].
+    pub(super) fn columns_of_kinks(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
+        if self.hidden.len() > 1 {
+            return self.columns_by_difference(params, cotangent, kinks);
+        }
+        let (layer, head, outputs) = (&self.layers[0], &self.layers[1], self.architecture.outputs);
+        let inputs = &self.inputs().forward;
+        let column = |kink: &Kink| {
+            if layer.frozen {
+                return KinkColumn::new();
+            }
+            let back: f64 = (0..outputs)
+                .map(|c| params[head.weight + c * head.inputs + kink.unit] * cotangent[kink.example * outputs + c])
+                .sum();
+            let signal = (kink.slopes.1 - kink.slopes.0) * self.architecture.output_scale * back;
+            let weights = (0..layer.inputs).map(|k| signal * inputs.get(k, kink.example).to_f64()).collect();
+            let mut runs = vec![(layer.weight + kink.unit * layer.inputs, weights)];
+            runs.extend(layer.bias.map(|bias| (bias + kink.unit, vec![signal])));
+            runs
+        };
+        kinks.iter().map(column).collect()
+    }
+
+    fn columns_by_difference(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
+        let mut gradient_with = |network: &mut Self, weighed: &[(Kink, f64)]| {
+            let mut gradient = vec![0.0; network.layout.len()];
+            network.weigh_kinks(weighed);
+            network.scores(params);
+            network.pull_back(params, cotangent, &mut gradient);
+            gradient
+        };
+        let left: Vec<(Kink, f64)> = kinks.iter().map(|kink| (*kink, 0.0)).collect();
+        let base = gradient_with(self, &left);
+        let mut columns = Vec::new();
+        for moved in 0..kinks.len() {
+            let mut weighed = left.clone();
+            weighed[moved].1 = 1.0;
+            let mut change = gradient_with(self, &weighed);
+            crate::linalg::add_scaled(&mut change, -1.0, &base);
+            columns.push(vec![(0, change)]);
+        }
+        self.weigh_kinks(&[]);
+        columns
     }
 }

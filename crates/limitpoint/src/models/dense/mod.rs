@@ -18,7 +18,7 @@ use std::ops::Range;
 use pulp::Arch;
 
 use self::kernels::{Backward, Forward, Head, HeadGradient, Raw, RawPanels, Source, WeightGradient};
-use super::{Activation, DegreeGroup, Homogeneity, Kink, Model, ModelError};
+use super::{Activation, DegreeGroup, Homogeneity, Kink, KinkColumn, Model, ModelError};
 use crate::linalg::tile::Rows;
 use crate::linalg::{Matrix, Panels, Real, Team};
 use crate::params::ParamLayout;
@@ -517,8 +517,12 @@ impl<T: Real> Model for DenseNetwork<T> {
         self.layerwise_gram(params)
     }
 
-    fn kinks(&mut self, params: &[f64], tolerance: f64) -> Vec<Kink> {
-        self.find_kinks(params, tolerance)
+    fn kinks(&mut self, radius: f64) -> Vec<Kink> {
+        self.find_kinks(radius)
+    }
+
+    fn kink_columns(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
+        self.columns_of_kinks(params, cotangent, kinks)
     }
 
     fn weigh_kinks(&mut self, kinks: &[(Kink, f64)]) {

@@ -1,0 +1,99 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Where does an optimiser go?
+///
+/// limitpoint trains linear models and homogeneous networks in any geometry, down to losses far below what a float can
+/// hold, and measures in which norm the margin grew.
+#[derive(Debug, Parser)]
+#[command(name = "limitpoint", version, arg_required_else_help = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Print every instance of a concept with its formula and reference.
+    #[command(after_help = "Examples:\n  limitpoint list norms\n  limitpoint list optimisers --format json")]
+    List(List),
+    /// Measure training steps per second, against PyTorch and JAX where a Python has them.
+    #[command(
+        after_help = "Examples:\n  limitpoint bench\n  limitpoint bench --python .venv/bin/python --seconds 2\n  limitpoint bench --scaling --format json"
+    )]
+    Bench(Bench),
+}
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+pub struct List {
+    /// The concept.
+    pub concept: Concept,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Concept {
+    /// Geometries of steepest descent and margins.
+    Norms,
+    /// Mirror potentials.
+    Potentials,
+    /// Losses.
+    Losses,
+    /// Models.
+    Models,
+    /// Functions between layers.
+    Activations,
+    /// Starting points.
+    Initialisers,
+    /// Optimisers.
+    Optimisers,
+    /// Step-size rules.
+    Schedules,
+    /// Data sets and loaders.
+    Data,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// Aligned text for people.
+    #[default]
+    Text,
+    /// JSON for programs.
+    Json,
+}
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// Workloads to run: W1, W2, W3, W4; all of them by default.
+    #[arg(value_name = "WORKLOAD")]
+    pub workloads: Vec<String>,
+    /// A Python interpreter with torch and/or jax to compare with.
+    #[arg(long)]
+    pub python: Option<PathBuf>,
+    /// Seconds per measurement.
+    #[arg(long, default_value_t = 2.0)]
+    pub seconds: f64,
+    /// Interleaved rounds; medians are reported.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: usize,
+    /// Threads of every contestant.
+    #[arg(long, default_value_t = 2)]
+    pub threads: usize,
+    /// Also measure how cost grows with examples, width, depth and threads.
+    #[arg(long)]
+    pub scaling: bool,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}

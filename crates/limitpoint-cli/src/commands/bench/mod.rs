@@ -1,0 +1,225 @@
+//! `limitpoint bench`: steps per second, and ratios against other engines measured in the same minutes.
+
+mod peer;
+mod scaling;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use limitpoint::driver::{Descent, Process};
+use limitpoint::experiments::{Workload, WorkloadSpec};
+use limitpoint::linalg::{Team, matmul};
+use limitpoint::models::Precision;
+use limitpoint::schedules::ScheduleSpec;
+use serde::Serialize;
+
+use self::peer::{ENGINES, Peer};
+use crate::args::{Bench, Format};
+use crate::commands::{print, say};
+
+/// Steps after which engines compare their losses.
+const CHUNK: usize = 100;
+
+/// Results for one workload.
+#[derive(Debug, Serialize)]
+struct Report {
+    workload: &'static str,
+    /// Median over the rounds.
+    steps_per_second: f64,
+    gigaflops: f64,
+    /// Share of the large-product rate measured in the same run.
+    share_of_gemm: f64,
+    /// ln L after 100 steps.
+    log_loss: f64,
+    peers: Vec<PeerReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct PeerReport {
+    engine: &'static str,
+    steps_per_second: f64,
+    /// How many times faster limitpoint is.
+    ratio: f64,
+    log_loss: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Output {
+    threads: usize,
+    /// Rate of a large matrix product on all threads.
+    gemm_gigaflops: f64,
+    workloads: Vec<Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scaling: Option<Vec<scaling::Line>>,
+}
+
+/// Runs the verb.
+pub fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
+    if !(bench.seconds > 0.0 && bench.seconds <= 600.0) || bench.rounds == 0 || bench.threads == 0 {
+        bail!("--seconds must be in (0, 600], --rounds and --threads at least 1");
+    }
+    let workloads = chosen(&bench.workloads)?;
+    let folder = std::env::temp_dir().join(format!("limitpoint-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let outcome = measure(bench, &workloads, &folder);
+    std::fs::remove_dir_all(&folder).ok();
+    let output = outcome?;
+    match bench.format {
+        Format::Json => print(&(serde_json::to_string_pretty(&output)? + "\n"))?,
+        Format::Text => print(&text(&output))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn chosen(names: &[String]) -> anyhow::Result<Vec<Workload>> {
+    let all = WorkloadSpec::all();
+    if let Some(unknown) = names.iter().find(|name| all.iter().all(|spec| !spec.name.eq_ignore_ascii_case(name))) {
+        bail!("there is no workload '{unknown}'; choose from W1, W2, W3, W4");
+    }
+    let wanted = |spec: &&WorkloadSpec| names.is_empty() || names.iter().any(|n| n.eq_ignore_ascii_case(spec.name));
+    Ok(all.iter().filter(wanted).map(WorkloadSpec::build).collect())
+}
+
+fn measure(bench: &Bench, workloads: &[Workload], folder: &std::path::Path) -> anyhow::Result<Output> {
+    let mut peers = Vec::new();
+    if let Some(python) = &bench.python {
+        for engine in ENGINES {
+            match Peer::start(python, engine, bench.threads, folder)? {
+                Some(peer) => peers.push(peer),
+                None => say(&format!("{engine}: not installed in {}, left out", python.display())),
+            }
+        }
+    }
+    for workload in workloads {
+        peer::write(workload, rate(&workload.spec), folder)?;
+    }
+    let gemm = gemm_rate(bench.threads);
+    let mut reports = Vec::new();
+    for workload in workloads {
+        let mut own = Vec::new();
+        let mut theirs: Vec<Vec<peer::Answer>> = peers.iter().map(|_| Vec::new()).collect();
+        let log_loss = loss_after_a_chunk(workload, bench.threads)?;
+        for _ in 0..bench.rounds {
+            own.push(steps_per_second(workload, bench.threads, bench.seconds)?);
+            for (peer, answers) in peers.iter_mut().zip(&mut theirs) {
+                // threads of the engine before spin for a moment after their last product
+                std::thread::sleep(Duration::from_millis(300));
+                answers.push(peer.measure(workload.spec.name, bench.seconds)?);
+            }
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        let rate = median(own);
+        let gigaflops = rate * workload.spec.flops() / 1e9;
+        let report = |(peer, answers): (&Peer, &Vec<peer::Answer>)| {
+            let theirs = median(answers.iter().map(|answer| answer.steps_per_second).collect());
+            PeerReport {
+                engine: peer.engine,
+                steps_per_second: theirs,
+                ratio: rate / theirs,
+                log_loss: answers.last().map_or(f64::NAN, |answer| answer.log_loss),
+            }
+        };
+        reports.push(Report {
+            workload: workload.spec.name,
+            steps_per_second: rate,
+            gigaflops,
+            share_of_gemm: gigaflops / gemm,
+            log_loss,
+            peers: peers.iter().zip(&theirs).map(report).collect(),
+        });
+    }
+    drop(peers);
+    let scaling = if bench.scaling { Some(scaling::measure(bench.seconds, bench.threads)?) } else { None };
+    Ok(Output { threads: bench.threads, gemm_gigaflops: gemm, workloads: reports, scaling })
+}
+
+/// The step size as peers write it: on ln L for schedules c/L, on L otherwise.
+fn rate(spec: &WorkloadSpec) -> f64 {
+    match spec.schedule {
+        ScheduleSpec::LinearBound { c, .. } => c,
+        ScheduleSpec::Constant { rate } => rate,
+        _ => f64::NAN,
+    }
+}
+
+fn loss_after_a_chunk(workload: &Workload, threads: usize) -> anyhow::Result<f64> {
+    let mut descent = workload.start(threads, Precision::F64)?;
+    for _ in 0..CHUNK {
+        descent.advance()?;
+    }
+    // the objective averages, `Process::log_loss` sums
+    Ok(descent.log_loss() - (workload.spec.examples as f64).ln())
+}
+
+/// Steps per second over at least `seconds`, restarting every 100 steps as the peers do.
+pub(super) fn steps_per_second(workload: &Workload, threads: usize, seconds: f64) -> anyhow::Result<f64> {
+    let mut descent: Descent = workload.start(threads, Precision::F64)?;
+    let start = descent.state();
+    let mut chunk = |descent: &mut Descent| -> anyhow::Result<()> {
+        descent.restore(&start)?;
+        for _ in 0..CHUNK {
+            descent.advance()?;
+        }
+        Ok(())
+    };
+    chunk(&mut descent)?;
+    let (mut count, begin) = (0, Instant::now());
+    while begin.elapsed().as_secs_f64() < seconds {
+        chunk(&mut descent)?;
+        count += CHUNK;
+    }
+    Ok(count as f64 / begin.elapsed().as_secs_f64())
+}
+
+/// GFLOP/s of a large product, one per thread at the same time; the best of five.
+fn gemm_rate(threads: usize) -> f64 {
+    const SIZE: usize = 768;
+    let team = Team::new(threads);
+    let a: Vec<f64> = (0..SIZE * SIZE).map(|i| (i % 97) as f64 * 0.01).collect();
+    let mut products = vec![vec![0.0; SIZE * SIZE]; team.threads()];
+    let mut best = 0.0f64;
+    for _ in 0..5 {
+        let shared = limitpoint::linalg::SharedSlice::new(&mut products);
+        let begin = Instant::now();
+        team.run(|worker| {
+            // SAFETY: each worker writes its own product.
+            let own = unsafe { shared.part(worker..worker + 1) };
+            matmul(&mut own[0], &a, &a, SIZE, SIZE, SIZE);
+        });
+        let flops = 2.0 * (SIZE as f64).powi(3) * team.threads() as f64;
+        best = best.max(flops / begin.elapsed().as_secs_f64() / 1e9);
+    }
+    best
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { 0.5 * (values[middle - 1] + values[middle]) }
+}
+
+fn text(output: &Output) -> String {
+    let mut out = format!("{} threads, large product {:.1} GFLOP/s\n\n", output.threads, output.gemm_gigaflops);
+    out += "workload      steps/s   GFLOP/s  of gemm   ln L after 100 steps\n";
+    for report in &output.workloads {
+        out += &format!(
+            "{:<9} {:>11.0} {:>9.1} {:>7.0}%   {:.12}\n",
+            report.workload,
+            report.steps_per_second,
+            report.gigaflops,
+            100.0 * report.share_of_gemm,
+            report.log_loss
+        );
+        for peer in &report.peers {
+            out += &format!(
+                "  {:<14} {:>4.0} steps/s, limitpoint is {:.2}x as fast   {:.12}\n",
+                peer.engine, peer.steps_per_second, peer.ratio, peer.log_loss
+            );
+        }
+    }
+    if let Some(lines) = &output.scaling {
+        out += &scaling::text(lines);
+    }
+    out
+}

@@ -1,0 +1,49 @@
+//! How the cost of a step grows with examples, width, depth and threads.
+
+use limitpoint::experiments::WorkloadSpec;
+use serde::Serialize;
+
+use super::steps_per_second;
+
+/// One measurement.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    pub varied: &'static str,
+    pub value: usize,
+    pub microseconds: f64,
+    pub gigaflops: f64,
+}
+
+/// Varies one size of a two-layer network at a time, around 256 examples, 64 features and width 256.
+pub fn measure(seconds: f64, threads: usize) -> anyhow::Result<Vec<Line>> {
+    let Some(first) = WorkloadSpec::all().into_iter().next() else { return Ok(Vec::new()) };
+    let base = WorkloadSpec { examples: 256, features: 64, widths: vec![256], ..first };
+    let mut lines = Vec::new();
+    let mut add = |varied, value, spec: WorkloadSpec, threads| -> anyhow::Result<()> {
+        let rate = steps_per_second(&spec.build(), threads, (0.2 * seconds).max(0.05))?;
+        lines.push(Line { varied, value, microseconds: 1e6 / rate, gigaflops: rate * spec.flops() / 1e9 });
+        Ok(())
+    };
+    for examples in [64, 256, 1024, 4096] {
+        add("examples", examples, WorkloadSpec { examples, ..base.clone() }, threads)?;
+    }
+    for width in [64, 256, 1024, 4096] {
+        add("width", width, WorkloadSpec { widths: vec![width], ..base.clone() }, threads)?;
+    }
+    for depth in 1..=4 {
+        add("depth", depth, WorkloadSpec { widths: vec![256; depth], ..base.clone() }, threads)?;
+    }
+    for count in 1..=threads {
+        add("threads", count, WorkloadSpec { widths: vec![1024], ..base.clone() }, count)?;
+    }
+    Ok(lines)
+}
+
+/// The measurements as a table.
+pub fn text(lines: &[Line]) -> String {
+    let mut out = String::from("\nvaried      value   µs/step  GFLOP/s\n");
+    for line in lines {
+        out += &format!("{:<9} {:>7} {:>9.1} {:>8.1}\n", line.varied, line.value, line.microseconds, line.gigaflops);
+    }
+    out
+}

@@ -1,0 +1,26 @@
+//! One file per verb.
+
+pub mod bench;
+pub mod list;
+
+use std::io::Write;
+
+/// Prints to stdout; a reader that went away (a closed pipe) ends the program quietly.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Prints a line of talk to stderr, where it never mixes with data.
+pub fn say(text: &str) {
+    // nothing sensible can be done when stderr is gone
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Prints an error with its causes.
+pub fn complain(error: &anyhow::Error) {
+    say(&format!("error: {error}"));
+    error.chain().skip(1).for_each(|cause| say(&format!("  caused by: {cause}")));
+}

@@ -1,0 +1,60 @@
+//! A point of parameter space with what the objective says about it.
+
+use crate::losses::{Loss, soft_margin};
+use crate::models::Homogeneity;
+use crate::numeric::LogScaled;
+use crate::params::ParamLayout;
+
+/// Parameters and everything evaluated there; all borrowed, nothing can be changed through it.
+#[derive(Clone, Copy)]
+pub struct Point<'a> {
+    /// θ.
+    pub params: &'a [f64],
+    /// Names and shapes of θ.
+    pub layout: &'a ParamLayout,
+    /// Degrees of the model; nothing if it is not homogeneous.
+    pub homogeneity: Option<&'a Homogeneity>,
+    /// The loss.
+    pub loss: &'a dyn Loss,
+    /// Margins qₖ, `per_example` of them an example; residuals for regression.
+    pub margins: &'a [f64],
+    /// Margins per example.
+    pub per_example: usize,
+    /// −∂ ln L/∂qₖ.
+    pub weights: &'a [f64],
+    /// ∇L as ln L and ∇ ln L.
+    pub gradient: &'a LogScaled,
+    /// ln of the *summed* loss.
+    pub log_loss: f64,
+    /// Whether the margins are residuals.
+    pub regression: bool,
+}
+
+impl Point<'_> {
+    /// min qₖ.
+    pub fn smallest_margin(&self) -> f64 {
+        self.margins.iter().fold(f64::INFINITY, |least, q| if q.is_nan() { f64::NAN } else { least.min(*q) })
+    }
+
+    /// g(ln 1/L), the smoothed minimum of the margins; NaN for regression losses.
+    pub fn soft_minimum(&self) -> f64 {
+        if self.loss.tail().is_none() { f64::NAN } else { soft_margin(self.log_loss, self.loss) }
+    }
+
+    /// The degree L, or NaN for a model that is not homogeneous.
+    pub fn degree(&self) -> f64 {
+        self.homogeneity.map_or(f64::NAN, |homogeneity| homogeneity.degree)
+    }
+
+    /// ‖θ‖₂ over all entries.
+    pub fn length(&self) -> f64 {
+        crate::linalg::norm2(self.params)
+    }
+
+    /// The share of examples whose margins are all positive.
+    pub fn accuracy(&self) -> f64 {
+        let examples = self.margins.chunks_exact(self.per_example);
+        let total = examples.len().max(1);
+        examples.filter(|q| q.iter().all(|q| *q > 0.0)).count() as f64 / total as f64
+    }
+}

@@ -1,0 +1,383 @@
+//! A discrete optimiser under a schedule.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Advance, DriverError, Process};
+use crate::diagnostics::Point;
+use crate::numeric::{LogScaled, RandomStream, StreamState, Streams, log_add_exp};
+use crate::objective::{Objective, Reduction};
+use crate::observers::{Snapshot, StopReason};
+use crate::optimisers::{Optimiser, OptimiserState};
+use crate::schedules::{ReviewPeriod, Schedule, ScheduleState, StepContext, TrialOutcome, Verdict};
+
+/// How examples are shared out over steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Batching {
+    /// Every step sees all examples.
+    #[default]
+    Full,
+    /// Every epoch is a fresh permutation, cut into batches of this size (the last one may be smaller).
+    Mini {
+        /// Examples per step.
+        size: usize,
+    },
+}
+
+/// Everything needed to go on bit for bit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DescentState {
+    /// θ.
+    pub params: Vec<f64>,
+    /// What the optimiser remembers.
+    pub optimiser: OptimiserState,
+    /// What the schedule remembers.
+    pub schedule: ScheduleState,
+    /// Accepted steps.
+    pub step: u64,
+    /// Accepted epochs.
+    pub epoch: u64,
+    /// ln Σ η.
+    pub log_time: f64,
+    /// ln L of the last full evaluation, in the objective's reduction, and whether all examples were correct.
+    pub full_loss: (f64, bool),
+    /// The order stream at the start of the current epoch, and the batches of it already used.
+    pub order: (StreamState, usize),
+    /// θ and the optimiser at the start of the current epoch, where the schedule may go back to it.
+    pub epoch_start: Option<(Vec<f64>, OptimiserState)>,
+}
+
+/// Descent in progress.
+pub struct Descent {
+    objective: Objective,
+    optimiser: Box<dyn Optimiser>,
+    schedule: Box<dyn Schedule>,
+    batching: Batching,
+    params: Vec<f64>,
+    ahead: Vec<f64>,
+    before: Vec<f64>,
+    margins_before: Vec<f64>,
+    gradient: LogScaled,
+    step: u64,
+    epoch: u64,
+    log_time: f64,
+    log_loss: f64,
+    all_correct: bool,
+    /// Whether the objective holds the forward pass of all examples at `params`.
+    fresh: bool,
+    order: RandomStream,
+    epoch_order: StreamState,
+    permutation: Vec<usize>,
+    next_batch: usize,
+    epoch_start: Option<(Vec<f64>, OptimiserState)>,
+}
+
+impl Descent {
+    /// Starts at `params`; the order of mini-batches comes from the stream "order".
+    pub fn new(
+        objective: Objective,
+        optimiser: Box<dyn Optimiser>,
+        schedule: Box<dyn Schedule>,
+        batching: Batching,
+        params: Vec<f64>,
+        streams: &Streams,
+    ) -> Result<Self, DriverError> {
+        objective.layout().check(&params)?;
+        if let Batching::Mini { size } = batching {
+            let examples = objective.total_examples();
+            if !(1..=examples).contains(&size) {
+                return Err(DriverError::BatchSize { size, examples });
+            }
+            if schedule.review_period() == ReviewPeriod::Step {
+                return Err(DriverError::StepReviewOnBatches { size });
+            }
+        }
+        let (length, order) = (params.len(), streams.stream("order"));
+        let mut descent = Self {
+            batching,
+            ahead: vec![0.0; length],
+            before: vec![0.0; length],
+            margins_before: Vec::new(),
+            gradient: LogScaled::zeros(length),
+            step: 0,
+            epoch: 0,
+            log_time: f64::NEG_INFINITY,
+            log_loss: f64::NAN,
+            all_correct: false,
+            fresh: false,
+            epoch_order: order.state(),
+            order,
+            permutation: (0..objective.total_examples()).collect(),
+            next_batch: 0,
+            epoch_start: None,
+            objective,
+            optimiser,
+            schedule,
+            params,
+        };
+        descent.refresh();
+        Ok(descent)
+    }
+
+    /// θ.
+    pub fn params(&self) -> &[f64] {
+        &self.params
+    }
+
+    /// The objective, for evaluation elsewhere.
+    pub fn objective_mut(&mut self) -> &mut Objective {
+        self.fresh = false;
+        &mut self.objective
+    }
+
+    /// Everything needed to go on bit for bit.
+    pub fn state(&self) -> DescentState {
+        DescentState {
+            params: self.params.clone(),
+            optimiser: self.optimiser.state(),
+            schedule: self.schedule.state(),
+            step: self.step,
+            epoch: self.epoch,
+            log_time: self.log_time,
+            full_loss: (self.log_loss, self.all_correct),
+            order: (self.epoch_order, self.next_batch),
+            epoch_start: self.epoch_start.clone(),
+        }
+    }
+
+    /// Takes up a state saved by a run with the same settings.
+    pub fn restore(&mut self, state: &DescentState) -> Result<(), DriverError> {
+        self.objective.layout().check(&state.params)?;
+        self.optimiser.restore(&state.optimiser).map_err(DriverError::OptimiserState)?;
+        self.schedule.restore(&state.schedule)?;
+        self.params.copy_from_slice(&state.params);
+        (self.step, self.epoch, self.log_time) = (state.step, state.epoch, state.log_time);
+        (self.log_loss, self.all_correct) = state.full_loss;
+        self.epoch_start.clone_from(&state.epoch_start);
+        self.epoch_order = state.order.0;
+        self.order = RandomStream::at(self.epoch_order);
+        self.next_batch = state.order.1;
+        if self.next_batch > 0 {
+            self.shuffle();
+        }
+        self.fresh = false;
+        Ok(())
+    }
+
+    /// Evaluates all examples at `params`, unless that was the last thing done.
+    fn refresh(&mut self) {
+        if !self.fresh {
+            self.objective.select(None);
+            self.log_loss = self.objective.forward(&self.params);
+            self.all_correct = self.objective.all_correct();
+            self.fresh = true;
+        }
+    }
+
+    /// A new permutation of the examples, from the current place of the order stream.
+    fn shuffle(&mut self) {
+        self.permutation.iter_mut().enumerate().for_each(|(i, index)| *index = i);
+        self.order.shuffle(&mut self.permutation);
+    }
+
+    fn context(&self) -> StepContext {
+        let Self { step, epoch, log_loss, all_correct, .. } = *self;
+        StepContext { step, epoch, log_loss, all_correct }
+    }
+
+    /// The gradient where the optimiser wants it, for the examples selected; `forward_done` if it is at `params`.
+    fn take_gradient(&mut self, forward_done: bool) {
+        let Self { optimiser, objective, params, ahead, gradient, .. } = self;
+        if optimiser.look_ahead(params, ahead) {
+            objective.forward(ahead);
+            optimiser.subgradient(objective, ahead, gradient);
+        } else {
+            if !forward_done {
+                objective.forward(params);
+            }
+            optimiser.subgradient(objective, params, gradient);
+        }
+        self.fresh = false;
+    }
+
+    fn move_by(&mut self, log_step: f64) -> Result<(), DriverError> {
+        let context = self.context();
+        self.optimiser
+            .step(&mut self.params, &self.gradient, &context, log_step)
+            .map_err(|source| DriverError::Optimiser { step: self.step + 1, source })
+    }
+
+    /// What is wrong with the current numbers, if anything.
+    fn trouble(&self) -> Option<StopReason> {
+        let trouble = |what: String| Some(StopReason::NotFinite { step: self.step, what });
+        if self.log_loss.is_nan() || self.log_loss == f64::INFINITY {
+            return trouble(format!("ln L = {}", self.log_loss));
+        }
+        if self.log_loss == f64::NEG_INFINITY {
+            return Some(StopReason::Stationary);
+        }
+        None
+    }
+
+    fn advance_full(&mut self) -> Result<Advance, DriverError> {
+        self.refresh();
+        if let Some(reason) = self.trouble() {
+            return Ok(Advance::Ended(reason));
+        }
+        let review = self.schedule.may_redo();
+        if review {
+            self.before.copy_from_slice(&self.params);
+            self.margins_before.clear();
+            self.margins_before.extend_from_slice(self.objective.margins());
+        }
+        let log_loss_before = self.log_loss;
+        let all_correct_before = self.all_correct;
+        let remembered = review.then(|| self.optimiser.state());
+        self.take_gradient(true);
+        loop {
+            let log_step = self.schedule.log_step(&self.context());
+            self.move_by(log_step)?;
+            self.refresh();
+            if let Some(state) = &remembered {
+                let changes = self.objective.margins().iter().zip(&self.margins_before).map(|(q, old)| (q - old).abs());
+                let largest_margin_change =
+                    changes.fold(0.0f64, |largest, c| if c.is_nan() { f64::NAN } else { largest.max(c) });
+                let log_loss_after = self.log_loss;
+                let verdict =
+                    self.schedule.review(&TrialOutcome { log_loss_before, log_loss_after, largest_margin_change });
+                if verdict != Verdict::Accept {
+                    self.params.copy_from_slice(&self.before);
+                    self.optimiser.restore(state).map_err(DriverError::OptimiserState)?;
+                    (self.log_loss, self.all_correct, self.fresh) = (log_loss_before, all_correct_before, false);
+                    if verdict == Verdict::GiveUp {
+                        return Ok(Advance::Ended(StopReason::ScheduleGaveUp));
+                    }
+                    continue;
+                }
+            }
+            self.step += 1;
+            self.epoch = self.step;
+            self.log_time = log_add_exp(self.log_time, log_step);
+            return Ok(self.trouble().map_or(Advance::Moved, Advance::Ended));
+        }
+    }
+
+    fn advance_mini(&mut self, size: usize) -> Result<Advance, DriverError> {
+        let judged = self.schedule.review_period() == ReviewPeriod::Epoch;
+        if self.next_batch == 0 {
+            self.refresh();
+            if let Some(reason) = self.trouble() {
+                return Ok(Advance::Ended(reason));
+            }
+            self.epoch_order = self.order.state();
+            self.shuffle();
+            if judged {
+                self.epoch_start = Some((self.params.clone(), self.optimiser.state()));
+            }
+        }
+        let from = self.next_batch * size;
+        let to = (from + size).min(self.permutation.len());
+        let batch: Vec<usize> = self.permutation[from..to].to_vec();
+        self.objective.select(Some(&batch));
+        self.take_gradient(false);
+        let log_step = self.schedule.log_step(&self.context());
+        self.move_by(log_step)?;
+        self.step += 1;
+        self.log_time = log_add_exp(self.log_time, log_step);
+        self.next_batch += 1;
+        if to < self.permutation.len() {
+            return Ok(Advance::Moved);
+        }
+        self.next_batch = 0;
+        self.epoch_order = self.order.state();
+        let log_loss_before = self.log_loss;
+        let all_correct_before = self.all_correct;
+        self.refresh();
+        if let Some((params, optimiser)) = self.epoch_start.take() {
+            let (log_loss_after, largest_margin_change) = (self.log_loss, f64::INFINITY);
+            let outcome = TrialOutcome { log_loss_before, log_loss_after, largest_margin_change };
+            match self.schedule.review(&outcome) {
+                Verdict::Accept => {}
+                verdict => {
+                    self.params.copy_from_slice(&params);
+                    self.optimiser.restore(&optimiser).map_err(DriverError::OptimiserState)?;
+                    (self.log_loss, self.all_correct, self.fresh) = (log_loss_before, all_correct_before, false);
+                    if verdict == Verdict::GiveUp {
+                        return Ok(Advance::Ended(StopReason::ScheduleGaveUp));
+                    }
+                    return Ok(Advance::Moved);
+                }
+            }
+        }
+        self.epoch += 1;
+        Ok(self.trouble().map_or(Advance::Moved, Advance::Ended))
+    }
+}
+
+impl Process for Descent {
+    fn advance(&mut self) -> Result<Advance, DriverError> {
+        match self.batching {
+            Batching::Full => self.advance_full(),
+            Batching::Mini { size } => self.advance_mini(size),
+        }
+    }
+
+    fn step(&self) -> u64 {
+        self.step
+    }
+
+    fn log_time(&self) -> f64 {
+        self.log_time
+    }
+
+    fn log_loss(&self) -> f64 {
+        summed(&self.objective, self.log_loss)
+    }
+
+    fn show(&mut self, look: &mut dyn FnMut(&Snapshot)) {
+        // a snapshot must not disturb the run: what schedules see of the last full loss is put back afterwards
+        let kept = (self.log_loss, self.all_correct);
+        self.fresh = false;
+        self.refresh();
+        let here = self.log_loss;
+        let state = self.optimiser.state();
+        self.optimiser.subgradient(&mut self.objective, &self.params, &mut self.gradient);
+        // restoring a state just taken cannot fail
+        let restored = self.optimiser.restore(&state);
+        debug_assert!(restored.is_ok());
+        let snapshot = snapshot(&self.objective, &self.params, &self.gradient, (self.step, self.epoch, self.log_time));
+        look(&Snapshot { point: Point { log_loss: summed(&self.objective, here), ..snapshot.point }, ..snapshot });
+        (self.log_loss, self.all_correct) = kept;
+        self.fresh = false;
+    }
+}
+
+/// ln of the summed loss, whatever the reduction.
+fn summed(objective: &Objective, log_loss: f64) -> f64 {
+    match objective.reduction() {
+        Reduction::Sum => log_loss,
+        Reduction::Mean => log_loss + (objective.total_examples() as f64).ln(),
+    }
+}
+
+/// A snapshot of what an objective holds after forward and backward at `params`.
+pub(super) fn snapshot<'a>(
+    objective: &'a Objective,
+    params: &'a [f64],
+    gradient: &'a LogScaled,
+    (step, epoch, log_time): (u64, u64, f64),
+) -> Snapshot<'a> {
+    let point = Point {
+        params,
+        layout: objective.layout(),
+        homogeneity: objective.homogeneity(),
+        loss: objective.loss(),
+        margins: objective.margins(),
+        per_example: objective.per_example(),
+        weights: objective.weights(),
+        gradient,
+        log_loss: summed(objective, objective.log_loss()),
+        regression: objective.is_regression(),
+    };
+    Snapshot { step, epoch, log_time, point }
+}

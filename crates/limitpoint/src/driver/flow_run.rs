@@ -1,0 +1,61 @@
+//! A flow as a process.
+
+use super::descent::snapshot;
+use super::{Advance, DriverError, Process};
+use crate::flows::{Flow, FlowSpec, Tolerance};
+use crate::objective::Objective;
+use crate::observers::{Snapshot, StopReason};
+
+/// A flow with its objective.
+pub struct FlowRun {
+    objective: Objective,
+    flow: Flow,
+}
+
+impl FlowRun {
+    /// Starts a flow at `params`.
+    pub fn new(
+        mut objective: Objective,
+        spec: &FlowSpec,
+        tolerance: Tolerance,
+        params: &[f64],
+    ) -> Result<Self, DriverError> {
+        objective.layout().check(params)?;
+        let flow = Flow::new(spec, tolerance, &mut objective, params)?;
+        Ok(Self { objective, flow })
+    }
+
+    /// The flow itself: time, drift, parameters.
+    pub fn flow_mut(&mut self) -> &mut Flow {
+        &mut self.flow
+    }
+}
+
+impl Process for FlowRun {
+    fn advance(&mut self) -> Result<Advance, DriverError> {
+        if self.flow.log_loss() == f64::NEG_INFINITY {
+            return Ok(Advance::Ended(StopReason::Stationary));
+        }
+        self.flow.advance(&mut self.objective)?;
+        Ok(Advance::Moved)
+    }
+
+    fn step(&self) -> u64 {
+        self.flow.steps().0
+    }
+
+    fn log_time(&self) -> f64 {
+        self.flow.log_time()
+    }
+
+    fn log_loss(&self) -> f64 {
+        let mean = self.objective.reduction() == crate::objective::Reduction::Mean;
+        self.flow.log_loss() + if mean { (self.objective.total_examples() as f64).ln() } else { 0.0 }
+    }
+
+    fn show(&mut self, look: &mut dyn FnMut(&Snapshot)) {
+        let counters = (self.step(), self.step(), self.log_time());
+        // the flow's gradient belongs to its last evaluation, which is the current point
+        look(&snapshot(&self.objective, self.flow.params(), self.flow.gradient(), counters));
+    }
+}

@@ -1,0 +1,136 @@
+//! Discrete steps in a geometry, with all state explicit.
+//!
+//! An [`Optimiser`] turns a scaled gradient and a step size into new parameters. It never sees the data; what it
+//! remembers is an [`OptimiserState`] that can be written down, read back and continued bit for bit. Step sizes come from
+//! `schedules` as logarithms, gradients as [`LogScaled`], so η·∇L = exp(ln η + ln L) · ∇ln L is formed in one place,
+//! [`step_factor`], and is exact when η grows like 1/L.
+//!
+//! | file | update |
+//! |---|---|
+//! | `steepest` | θ + η‖g‖_* d(g): gradient, sign, coordinate, spectral descent; their normalised forms |
+//! | `clarke` | the minimum-dual-norm subgradient at kinks, used by `steepest` |
+//! | `momentum` | heavy ball, Nesterov |
+//! | `mirror` | ∇R(θ⁺) = ∇R(θ) − ηg, with dual or primal momentum |
+//! | `natural_gradient` | θ − η ∇²R(θ)⁻¹ g |
+//! | `adam` | Adam, AdamW, RMSProp; `adagrad` | 
+//! | `sign_momentum` | Signum, Lion |
+//! | `shampoo`, `muon` | matrix preconditioners |
+//! | `switch` | one optimiser until an event, another after it |
+
+mod adagrad;
+mod adam;
+mod clarke;
+mod mirror;
+mod moments;
+mod momentum;
+mod muon;
+mod natural_gradient;
+mod shampoo;
+mod sign_momentum;
+mod spec;
+mod state;
+mod steepest;
+mod switch;
+
+#[cfg(test)]
+mod tests;
+
+pub use clarke::{MinimumNorm, minimum_norm};
+pub use mirror::MomentumSpace;
+pub use muon::{Muon, OtherBlocks, PolarMethod};
+pub use spec::OptimiserSpec;
+pub use state::OptimiserState;
+pub use steepest::Scaling;
+pub use switch::Event;
+
+use crate::norms::NormError;
+use crate::numeric::LogScaled;
+use crate::objective::Objective;
+use crate::potentials::PotentialError;
+use crate::schedules::StepContext;
+
+/// One way of moving parameters downhill.
+pub trait Optimiser: Send {
+    /// Writes the point where the gradient must be taken, if it is not `params` itself (Nesterov's look-ahead).
+    fn look_ahead(&mut self, params: &[f64], out: &mut [f64]) -> bool {
+        let _ = (params, out);
+        false
+    }
+
+    /// The gradient this optimiser wants at `params`, after `objective.forward(params)`.
+    fn subgradient(&mut self, objective: &mut Objective, params: &[f64], gradient: &mut LogScaled) {
+        objective.backward(params, gradient);
+    }
+
+    /// Moves `params` by one step of size exp(`log_step`).
+    fn step(
+        &mut self,
+        params: &mut [f64],
+        gradient: &LogScaled,
+        context: &StepContext,
+        log_step: f64,
+    ) -> Result<(), OptimiserError>;
+
+    /// Everything remembered between steps.
+    fn state(&self) -> OptimiserState;
+
+    /// Takes up a remembered state.
+    fn restore(&mut self, state: &OptimiserState) -> Result<(), OptimiserError>;
+}
+
+/// exp(ln η + ln scale): the factor in front of the gradient's direction. A zero gradient gives 0.
+///
+/// ```
+/// use limitpoint::optimisers::step_factor;
+/// assert_eq!(step_factor(5000.0 + 0.5f64.ln(), -5000.0), 0.5f64.ln().exp());
+/// assert_eq!(step_factor(3.0, f64::NEG_INFINITY), 0.0);
+/// ```
+pub fn step_factor(log_step: f64, log_scale: f64) -> f64 {
+    if log_scale == f64::NEG_INFINITY { 0.0 } else { (log_step + log_scale).exp() }
+}
+
+/// What an optimiser can refuse or run into.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptimiserError {
+    /// A number out of range.
+    #[error("{optimiser}: {what} is {value}, but must be {range}")]
+    OutOfRange {
+        /// Key of the optimiser.
+        optimiser: &'static str,
+        /// What the number sets.
+        what: &'static str,
+        /// The number.
+        value: f64,
+        /// What is allowed.
+        range: &'static str,
+    },
+    /// A saved state of another optimiser or another model.
+    #[error("the saved state does not fit {optimiser}: {what}; resume with the settings the state was saved under")]
+    WrongState {
+        /// Key of the optimiser.
+        optimiser: &'static str,
+        /// What does not fit.
+        what: String,
+    },
+    /// A decomposition failed because the gradient is not finite.
+    #[error(transparent)]
+    Linalg(#[from] crate::linalg::LinalgError),
+    /// The norm was refused.
+    #[error(transparent)]
+    Norm(#[from] NormError),
+    /// The potential was refused, or a step left its domain.
+    #[error(transparent)]
+    Potential(#[from] PotentialError),
+}
+
+/// Checks `value` against a closed or half-open range given by a predicate.
+fn require(
+    optimiser: &'static str,
+    what: &'static str,
+    value: f64,
+    range: &'static str,
+    holds: bool,
+) -> Result<(), OptimiserError> {
+    if holds { Ok(()) } else { Err(OptimiserError::OutOfRange { optimiser, what, value, range }) }
+}

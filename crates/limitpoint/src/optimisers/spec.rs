@@ -1,0 +1,374 @@
+//! The description of an optimiser, as files, the command line and Python speak it.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::adagrad::AdaGrad;
+use super::adam::{Adam, AdamSettings};
+use super::mirror::Mirror;
+use super::momentum::Momentum;
+use super::natural_gradient::NaturalGradient;
+use super::shampoo::Shampoo;
+use super::sign_momentum::SignMomentum;
+use super::steepest::Steepest;
+use super::switch::Switch;
+use super::{Event, MomentumSpace, Muon, Optimiser, OptimiserError, OtherBlocks, PolarMethod, Scaling};
+use crate::catalogue::CatalogueEntry;
+use crate::norms::NormSpec;
+use crate::params::ParamLayout;
+use crate::potentials::PotentialSpec;
+
+/// An optimiser without its state.
+///
+/// ```
+/// use limitpoint::norms::NormSpec;
+/// use limitpoint::optimisers::{OptimiserSpec, Scaling};
+/// let sign: OptimiserSpec = "sign".parse().unwrap();
+/// assert_eq!(sign, OptimiserSpec::steepest(NormSpec::Linf));
+/// let adam: OptimiserSpec = serde_json::from_str(r#"{"adam": {"epsilon": 0.0}}"#).unwrap();
+/// assert_eq!(adam, OptimiserSpec::Adam { beta1: 0.9, beta2: 0.999, epsilon: 0.0 });
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum OptimiserSpec {
+    /// Steepest descent in a norm.
+    Steepest {
+        /// The geometry.
+        norm: NormSpec,
+        /// Whether steps carry the dual norm of the gradient.
+        #[serde(default)]
+        scaling: Scaling,
+        /// Use the minimum-dual-norm Clarke subgradient at kinks.
+        #[serde(default)]
+        minimum_norm: bool,
+    },
+    /// Polyak's heavy ball.
+    HeavyBall {
+        /// β in [0, 1).
+        #[serde(default = "nine_tenths")]
+        momentum: f64,
+    },
+    /// Nesterov's method.
+    Nesterov {
+        /// β in [0, 1).
+        #[serde(default = "nine_tenths")]
+        momentum: f64,
+    },
+    /// Mirror descent.
+    Mirror {
+        /// The potential R.
+        potential: PotentialSpec,
+        /// Where momentum is added.
+        #[serde(default)]
+        space: MomentumSpace,
+        /// Momentum β in [0, 1).
+        #[serde(default)]
+        beta: f64,
+        /// Look-ahead γ ≥ 0.
+        #[serde(default)]
+        gamma: f64,
+    },
+    /// Natural gradient descent in the Hessian metric of a potential.
+    NaturalGradient {
+        /// The potential R.
+        potential: PotentialSpec,
+    },
+    /// Adam.
+    Adam {
+        /// Decay of the first moment.
+        #[serde(default = "nine_tenths")]
+        beta1: f64,
+        /// Decay of the second moment.
+        #[serde(default = "beta2")]
+        beta2: f64,
+        /// Added to √v̂; 0 is allowed.
+        #[serde(default = "epsilon")]
+        epsilon: f64,
+    },
+    /// Adam with decoupled weight decay.
+    AdamW {
+        /// Decay of the first moment.
+        #[serde(default = "nine_tenths")]
+        beta1: f64,
+        /// Decay of the second moment.
+        #[serde(default = "beta2")]
+        beta2: f64,
+        /// Added to √v̂; 0 is allowed.
+        #[serde(default = "epsilon")]
+        epsilon: f64,
+        /// The decay.
+        #[serde(default = "hundredth")]
+        weight_decay: f64,
+    },
+    /// AdaGrad.
+    AdaGrad {
+        /// Added to √D; 0 is allowed.
+        #[serde(default)]
+        epsilon: f64,
+        /// D₀, the accumulator before the first step.
+        #[serde(default)]
+        initial: f64,
+    },
+    /// RMSProp.
+    RmsProp {
+        /// Decay of the squares.
+        #[serde(default = "rms_decay")]
+        decay: f64,
+        /// Added to √v; 0 is allowed.
+        #[serde(default = "epsilon")]
+        epsilon: f64,
+    },
+    /// The sign of a momentum.
+    Signum {
+        /// β in [0, 1).
+        #[serde(default = "nine_tenths")]
+        momentum: f64,
+    },
+    /// Lion.
+    Lion {
+        /// Weight of the memory in the update.
+        #[serde(default = "nine_tenths")]
+        beta1: f64,
+        /// Decay of the memory.
+        #[serde(default = "lion_memory")]
+        beta2: f64,
+        /// The decay.
+        #[serde(default)]
+        weight_decay: f64,
+    },
+    /// Shampoo.
+    Shampoo {
+        /// Whether L and R accumulate; off gives the polar factor.
+        #[serde(default = "yes")]
+        accumulate: bool,
+        /// L and R start at ε I.
+        #[serde(default)]
+        epsilon: f64,
+    },
+    /// Muon.
+    Muon {
+        /// μ in [0, 1).
+        #[serde(default)]
+        momentum: f64,
+        /// Whether the update looks ahead.
+        #[serde(default)]
+        nesterov: bool,
+        /// How the polar factor is found.
+        #[serde(default)]
+        polar: PolarMethod,
+        /// What vectors do.
+        #[serde(default)]
+        others: OtherBlocks,
+    },
+    /// One optimiser until an event, another after it.
+    Switch {
+        /// Before the event.
+        first: Box<OptimiserSpec>,
+        /// After it.
+        second: Box<OptimiserSpec>,
+        /// The event.
+        when: Event,
+        /// Factor on step sizes after it.
+        #[serde(default = "one")]
+        rate_factor: f64,
+    },
+}
+
+fn nine_tenths() -> f64 {
+    0.9
+}
+fn beta2() -> f64 {
+    0.999
+}
+fn epsilon() -> f64 {
+    1e-8
+}
+fn hundredth() -> f64 {
+    0.01
+}
+fn rms_decay() -> f64 {
+    0.99
+}
+fn lion_memory() -> f64 {
+    0.99
+}
+fn one() -> f64 {
+    1.0
+}
+fn yes() -> bool {
+    true
+}
+
+impl OptimiserSpec {
+    /// Steepest descent in `norm` with the dual-norm factor.
+    pub fn steepest(norm: NormSpec) -> Self {
+        Self::Steepest { norm, scaling: Scaling::DualNorm, minimum_norm: false }
+    }
+
+    /// Plain mirror descent.
+    pub fn mirror(potential: PotentialSpec) -> Self {
+        Self::Mirror { potential, space: MomentumSpace::Dual, beta: 0.0, gamma: 0.0 }
+    }
+
+    /// Checks the settings and makes the worker.
+    pub fn build(&self, layout: &ParamLayout) -> Result<Box<dyn Optimiser>, OptimiserError> {
+        let adam = |key, beta1, beta2, epsilon, weight_decay, correct_bias| {
+            Adam::new(AdamSettings { key, beta1, beta2, epsilon, weight_decay, correct_bias }, layout)
+        };
+        Ok(match self {
+            Self::Steepest { norm, scaling, minimum_norm } => {
+                Box::new(Steepest::new(norm, *scaling, *minimum_norm, layout)?)
+            }
+            Self::HeavyBall { momentum } => Box::new(Momentum::new("heavy-ball", *momentum, 0.0, layout.len())?),
+            Self::Nesterov { momentum } => Box::new(Momentum::new("nesterov", *momentum, *momentum, layout.len())?),
+            Self::Mirror { potential, space, beta, gamma } => {
+                Box::new(Mirror::new(potential, *space, (*beta, *gamma), layout)?)
+            }
+            Self::NaturalGradient { potential } => Box::new(NaturalGradient::new(potential, layout)?),
+            Self::Adam { beta1, beta2, epsilon } => Box::new(adam("adam", *beta1, *beta2, *epsilon, 0.0, true)?),
+            Self::AdamW { beta1, beta2, epsilon, weight_decay } => {
+                Box::new(adam("adam-w", *beta1, *beta2, *epsilon, *weight_decay, true)?)
+            }
+            Self::AdaGrad { epsilon, initial } => Box::new(AdaGrad::new(*epsilon, *initial, layout)?),
+            Self::RmsProp { decay, epsilon } => Box::new(adam("rms-prop", 0.0, *decay, *epsilon, 0.0, false)?),
+            Self::Signum { momentum } => Box::new(SignMomentum::signum(*momentum, layout)?),
+            Self::Lion { beta1, beta2, weight_decay } => {
+                Box::new(SignMomentum::lion(*beta1, *beta2, *weight_decay, layout)?)
+            }
+            Self::Shampoo { accumulate, epsilon } => Box::new(Shampoo::new(*accumulate, *epsilon, layout)?),
+            Self::Muon { momentum, nesterov, polar, others } => {
+                Box::new(Muon::new(*momentum, *nesterov, *polar, *others, layout)?)
+            }
+            Self::Switch { first, second, when, rate_factor } => {
+                let holds = *rate_factor > 0.0 && rate_factor.is_finite();
+                super::require("switch", "rate_factor", *rate_factor, "positive and finite", holds)?;
+                Box::new(Switch {
+                    first: first.build(layout)?,
+                    second: second.build(layout)?,
+                    event: *when,
+                    log_rate_factor: rate_factor.ln(),
+                    switched: false,
+                })
+            }
+        })
+    }
+
+    /// The name used in files.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Steepest { .. } => "steepest",
+            Self::HeavyBall { .. } => "heavy-ball",
+            Self::Nesterov { .. } => "nesterov",
+            Self::Mirror { .. } => "mirror",
+            Self::NaturalGradient { .. } => "natural-gradient",
+            Self::Adam { .. } => "adam",
+            Self::AdamW { .. } => "adam-w",
+            Self::AdaGrad { .. } => "ada-grad",
+            Self::RmsProp { .. } => "rms-prop",
+            Self::Signum { .. } => "signum",
+            Self::Lion { .. } => "lion",
+            Self::Shampoo { .. } => "shampoo",
+            Self::Muon { .. } => "muon",
+            Self::Switch { .. } => "switch",
+        }
+    }
+
+    /// Every optimiser with its formula.
+    pub fn catalogue() -> Vec<CatalogueEntry> {
+        let entry = |key, formula, reference| CatalogueEntry { key, formula, reference };
+        vec![
+            entry("steepest", "θ + η‖g‖_* d, d = argmin_{‖d‖≤1} ⟨g,d⟩ (gradient, sign, coordinate, spectral)", "A.eq1, B.eq11"),
+            entry("heavy-ball", "θ + β(θ − θ⁻) − ηg", "B.gd2.1"),
+            entry("nesterov", "y = θ + β(θ − θ⁻), θ⁺ = y − η∇L(y)", "B.gd2.1"),
+            entry("mirror", "∇R(θ⁺) = ∇R(θ) − ηg, with dual or primal momentum", "B.thm1, B.eq7, B.eq8, C.flow"),
+            entry("natural-gradient", "θ − η ∇²R(θ)⁻¹ g", "B.eq9, B.ex3"),
+            entry("adam", "θ − η m̂/(√v̂ + ε)", "A.adam"),
+            entry("adam-w", "θ − η (m̂/(√v̂ + ε) + decay·θ)", "A.adam"),
+            entry("ada-grad", "θ − η g/(√D + ε), D = D₀ + Σ g²", "B.eq13, B.prop6"),
+            entry("rms-prop", "θ − η g/(√v + ε), v ← βv + (1 − β)g²", "B.prop6"),
+            entry("signum", "m ← βm + (1 − β)g, θ − η sign(m)", "A.expAdam"),
+            entry("lion", "θ − η (sign(β₁m + (1 − β₁)g) + decay·θ), m ← β₂m + (1 − β₂)g", "sign of a momentum"),
+            entry("shampoo", "W − η L^(−1/4) G R^(−1/4), L = ΣGGᵀ, R = ΣGᵀG, or not accumulated", "A.shampoo"),
+            entry("muon", "M ← μM + G, W − η polar(M)", "A.modular, A.fig3"),
+            entry("switch", "one optimiser until an event, another after it", "A.fig1switch"),
+        ]
+    }
+
+    /// At least one of each kind and option, for the law tests; potentials with a domain are not among them.
+    pub fn examples() -> Vec<Self> {
+        let muon = |momentum, nesterov, polar, others| Self::Muon { momentum, nesterov, polar, others };
+        let mut specs: Vec<Self> =
+            ["gradient", "sign", "coordinate", "spectral"].iter().filter_map(|name| name.parse().ok()).collect();
+        specs.extend([
+            Self::Steepest { norm: NormSpec::Linf, scaling: Scaling::Unit, minimum_norm: false },
+            Self::Steepest { norm: NormSpec::L1, scaling: Scaling::DualNorm, minimum_norm: true },
+            Self::HeavyBall { momentum: 0.8 },
+            Self::Nesterov { momentum: 0.8 },
+            Self::mirror(PotentialSpec::Hyperbolic { lambda: 0.1 }),
+            Self::Mirror {
+                potential: PotentialSpec::Smoothed { p: 3.0, lambda: 1.0 },
+                space: MomentumSpace::Dual,
+                beta: 0.5,
+                gamma: 0.5,
+            },
+            Self::Mirror { potential: PotentialSpec::Euclidean, space: MomentumSpace::Primal, beta: 0.5, gamma: 0.5 },
+            Self::NaturalGradient { potential: PotentialSpec::Hyperbolic { lambda: 0.1 } },
+            Self::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 },
+            Self::Adam { beta1: 0.0, beta2: 0.0, epsilon: 0.0 },
+            Self::AdamW { beta1: 0.9, beta2: 0.99, epsilon: 0.0, weight_decay: 1e-4 },
+            Self::AdaGrad { epsilon: 0.0, initial: 0.0 },
+            Self::RmsProp { decay: 0.9, epsilon: 1e-8 },
+            Self::Signum { momentum: 0.9 },
+            Self::Lion { beta1: 0.9, beta2: 0.99, weight_decay: 0.0 },
+            Self::Shampoo { accumulate: true, epsilon: 1e-6 },
+            Self::Shampoo { accumulate: false, epsilon: 0.0 },
+            muon(0.0, false, PolarMethod::Exact, OtherBlocks::Polar),
+            muon(0.9, true, PolarMethod::NewtonSchulz { iterations: 5 }, OtherBlocks::Sign),
+        ]);
+        specs.push(Self::Switch {
+            first: Box::new(Self::steepest(NormSpec::L2)),
+            second: Box::new(Self::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 }),
+            when: Event::Steps { count: 7 },
+            rate_factor: 0.5,
+        });
+        specs
+    }
+}
+
+/// Short names for the command line: `gradient`, `sign`, `coordinate`, `spectral`, `adam`, … with default settings.
+impl FromStr for OptimiserSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "gradient" | "gd" => Self::steepest(NormSpec::L2),
+            "sign" => Self::steepest(NormSpec::Linf),
+            "coordinate" => Self::steepest(NormSpec::L1),
+            "spectral" => Self::steepest(NormSpec::Spectral),
+            "heavy-ball" => Self::HeavyBall { momentum: nine_tenths() },
+            "nesterov" => Self::Nesterov { momentum: nine_tenths() },
+            "adam" => Self::Adam { beta1: nine_tenths(), beta2: beta2(), epsilon: epsilon() },
+            "adam-w" => Self::AdamW {
+                beta1: nine_tenths(),
+                beta2: beta2(),
+                epsilon: epsilon(),
+                weight_decay: hundredth(),
+            },
+            "ada-grad" => Self::AdaGrad { epsilon: 0.0, initial: 0.0 },
+            "rms-prop" => Self::RmsProp { decay: rms_decay(), epsilon: epsilon() },
+            "signum" => Self::Signum { momentum: nine_tenths() },
+            "lion" => Self::Lion { beta1: nine_tenths(), beta2: lion_memory(), weight_decay: 0.0 },
+            "shampoo" => Self::Shampoo { accumulate: true, epsilon: 0.0 },
+            "muon" => {
+                Self::Muon { momentum: 0.0, nesterov: false, polar: PolarMethod::Exact, others: OtherBlocks::Polar }
+            }
+            other => return Err(unknown(other)),
+        })
+    }
+}
+
+fn unknown(text: &str) -> String {
+    let names = OptimiserSpec::catalogue().iter().map(|entry| entry.key).collect::<Vec<_>>().join(", ");
+    format!("'{text}' is no optimiser; use gradient, sign, coordinate, spectral, or one of {names}")
+}

@@ -1,0 +1,107 @@
+//! Steepest descent in any norm.
+
+use serde::{Deserialize, Serialize};
+
+use super::clarke::minimum_norm;
+use super::{Optimiser, OptimiserError, OptimiserState, step_factor};
+use crate::linalg::norm2;
+use crate::norms::{Norm, NormSpec};
+use crate::numeric::LogScaled;
+use crate::objective::{Kink, Objective};
+use crate::params::ParamLayout;
+use crate::schedules::StepContext;
+
+/// Whether a step carries the dual norm of the gradient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scaling {
+    /// ‖Δ‖ = ‖g‖_*: steepest descent as in A eq. (1) and B eq. (11); gradient descent for ℓ2.
+    #[default]
+    DualNorm,
+    /// ‖Δ‖ = 1: the normalised variant, what sign descent and Muon do in practice.
+    Unit,
+}
+
+/// θ⁺ = θ + η ‖g‖_* d(g), where d is the unit minimiser of the norm; without the factor ‖g‖_* if normalised.
+///
+/// Gradient descent is ℓ2, sign descent ℓ∞, coordinate descent ℓ1, spectral descent the spectral norm. With
+/// `minimum_norm`, kinks within reach of the last step's length are resolved as in [`super::clarke`]: the gradient is the
+/// subgradient of smallest dual norm and the step goes along the direction that descends for every slope.
+pub(super) struct Steepest {
+    norm: Box<dyn Norm>,
+    scaling: Scaling,
+    minimum_norm: bool,
+    direction: Vec<f64>,
+    /// The saddle point's direction, when kinks are active.
+    resolved: Option<Vec<f64>>,
+    /// Euclidean length of the last step: how far kinks are looked for.
+    reach: f64,
+}
+
+impl Steepest {
+    pub fn new(
+        spec: &NormSpec,
+        scaling: Scaling,
+        minimum_norm: bool,
+        layout: &ParamLayout,
+    ) -> Result<Self, OptimiserError> {
+        let direction = vec![0.0; layout.len()];
+        Ok(Self { norm: spec.build(layout)?, scaling, minimum_norm, direction, resolved: None, reach: 0.0 })
+    }
+}
+
+impl Optimiser for Steepest {
+    fn subgradient(&mut self, objective: &mut Objective, params: &[f64], gradient: &mut LogScaled) {
+        self.resolved = None;
+        let kinks = if self.minimum_norm { objective.kinks(self.reach) } else { Vec::new() };
+        if kinks.is_empty() {
+            return objective.backward(params, gradient);
+        }
+        let left: Vec<(Kink, f64)> = kinks.iter().map(|kink| (*kink, 0.0)).collect();
+        objective.backward_at_kinks(params, &left, gradient);
+        let columns = objective.kink_columns(params, &kinks);
+        let solution = minimum_norm(&mut *self.norm, &gradient.direction, &columns);
+        let chosen: Vec<(Kink, f64)> = kinks.iter().copied().zip(solution.weights).collect();
+        objective.backward_at_kinks(params, &chosen, gradient);
+        self.resolved = Some(solution.direction);
+    }
+
+    fn step(
+        &mut self,
+        params: &mut [f64],
+        gradient: &LogScaled,
+        _: &StepContext,
+        log_step: f64,
+    ) -> Result<(), OptimiserError> {
+        let factor = match self.scaling {
+            Scaling::DualNorm => step_factor(log_step, gradient.log_scale),
+            Scaling::Unit => log_step.exp(),
+        };
+        let unit = self.scaling == Scaling::Unit;
+        match self.resolved.take() {
+            Some(direction) => {
+                let length = if unit { 1.0 } else { self.norm.dual(&gradient.direction) };
+                crate::linalg::add_scaled(params, factor * length, &direction);
+                self.reach = factor * length * norm2(&direction);
+            }
+            None if self.minimum_norm => {
+                let dual = self.norm.unit_minimiser(&gradient.direction, &mut self.direction);
+                let length = factor * if unit { 1.0 } else { dual };
+                crate::linalg::add_scaled(params, length, &self.direction);
+                self.reach = length * norm2(&self.direction);
+            }
+            None => self.norm.descend(params, &gradient.direction, factor, unit, &mut self.direction),
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> OptimiserState {
+        OptimiserState::new("steepest").with_number("reach", self.reach)
+    }
+
+    fn restore(&mut self, state: &OptimiserState) -> Result<(), OptimiserError> {
+        state.check("steepest")?;
+        self.reach = state.number("reach")?;
+        Ok(())
+    }
+}
