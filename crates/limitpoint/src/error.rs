@@ -10,6 +10,9 @@ pub enum Error {
     /// A parameter layout was ill formed.
     #[error(transparent)]
     Params(#[from] crate::params::ParamsError),
+    /// A norm was asked for that does not exist.
+    #[error(transparent)]
+    Norm(#[from] crate::norms::NormError),
 }
 
 /// Shorthand used across the crate.

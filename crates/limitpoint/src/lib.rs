@@ -17,12 +17,14 @@
 //! | [`numeric`] | logarithms of tiny numbers, [`numeric::LogScaled`], compensated sums, random streams |
 //! | [`linalg`] | matrices, products, singular values, polar factor, the fused kernels and the thread team |
 //! | [`params`] | the flat parameter vector and its named matrix blocks |
+//! | [`norms`] | every geometry: norm, dual norm, steepest direction, projections |
 
 pub mod catalogue;
 pub mod error;
 pub mod numeric;
 
 pub mod linalg;
+pub mod norms;
 pub mod params;
 
 pub use error::{Error, Result};
