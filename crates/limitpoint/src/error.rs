@@ -10,9 +10,39 @@ pub enum Error {
     /// A parameter layout was ill formed.
     #[error(transparent)]
     Params(#[from] crate::params::ParamsError),
+    /// A data set or its file was refused.
+    #[error(transparent)]
+    Data(#[from] crate::data::DataError),
+    /// A norm was ill described.
+    #[error(transparent)]
+    Norm(#[from] crate::norms::NormError),
+    /// A potential was ill described, or a point lies outside its domain.
+    #[error(transparent)]
+    Potential(#[from] crate::potentials::PotentialError),
+    /// A loss was ill described.
+    #[error(transparent)]
+    Loss(#[from] crate::losses::LossError),
     /// A model was ill described.
     #[error(transparent)]
     Model(#[from] crate::models::ModelError),
+    /// Model, data and loss do not fit together.
+    #[error(transparent)]
+    Objective(#[from] crate::objective::ObjectiveError),
+    /// A schedule was ill described.
+    #[error(transparent)]
+    Schedule(#[from] crate::schedules::ScheduleError),
+    /// An optimiser was ill described or failed.
+    #[error(transparent)]
+    Optimiser(#[from] crate::optimisers::OptimiserError),
+    /// A flow was ill described or could not go on.
+    #[error(transparent)]
+    Flow(#[from] crate::flows::FlowError),
+    /// A probe was ill described.
+    #[error(transparent)]
+    Diagnostics(#[from] crate::diagnostics::DiagnosticsError),
+    /// A run could not go on.
+    #[error(transparent)]
+    Driver(#[from] crate::driver::DriverError),
 }
 
 /// Shorthand used across the crate.

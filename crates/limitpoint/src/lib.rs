@@ -17,6 +17,19 @@
 //! | [`numeric`] | logarithms of tiny numbers, [`numeric::LogScaled`], compensated sums, random streams |
 //! | [`linalg`] | matrices, products, singular values, polar factor, the fused kernels and the thread team |
 //! | [`params`] | the flat parameter vector and its named matrix blocks |
+//! | [`data`] | data sets, generators, embedded digits, loaders |
+//! | [`norms`] | geometries: value, dual, steepest direction, projections |
+//! | [`potentials`] | mirror maps, their inverses and Hessians, horizon functions |
+//! | [`losses`] | margins → ln L and example weights |
+//! | [`models`] | scores, margins, their vector–Jacobian product, homogeneity degree |
+//! | [`objective`] | model + data + loss as one oracle |
+//! | [`schedules`] | step-size rules, from step count and log loss |
+//! | [`optimisers`] | discrete steps with explicit state |
+//! | [`flows`] | continuous time with error control |
+//! | [`diagnostics`] | margins, KKT measures, balance, shape: functions of a point |
+//! | [`observers`] | snapshots, recording, stop rules |
+//! | [`driver`] | the loop: step, snapshot, observe, stop |
+//! | [`experiments`] | whole training problems put together from specifications |
 
 pub mod catalogue;
 pub mod error;
@@ -26,6 +39,20 @@ pub mod linalg;
 pub mod params;
 
 pub mod data;
+pub mod losses;
+pub mod norms;
+pub mod potentials;
+
 pub mod models;
+pub mod objective;
+pub mod schedules;
+
+pub mod flows;
+pub mod optimisers;
+
+pub mod diagnostics;
+pub mod driver;
+pub mod experiments;
+pub mod observers;
 
 pub use error::{Error, Result};
