@@ -10,6 +10,9 @@ pub enum Error {
     /// A parameter layout was ill formed.
     #[error(transparent)]
     Params(#[from] crate::params::ParamsError),
+    /// Data, their settings or their files were refused.
+    #[error(transparent)]
+    Data(#[from] crate::data::DataError),
 }
 
 /// Shorthand used across the crate.

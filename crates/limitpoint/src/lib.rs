@@ -17,6 +17,7 @@
 //! | [`numeric`] | logarithms of tiny numbers, [`numeric::LogScaled`], compensated sums, random streams |
 //! | [`linalg`] | matrices, products, singular values, polar factor, the fused kernels and the thread team |
 //! | [`params`] | the flat parameter vector and its named matrix blocks |
+//! | [`data`] | examples: checked datasets, generators, embedded digits, loaders |
 
 pub mod catalogue;
 pub mod error;
@@ -24,5 +25,7 @@ pub mod numeric;
 
 pub mod linalg;
 pub mod params;
+
+pub mod data;
 
 pub use error::{Error, Result};
