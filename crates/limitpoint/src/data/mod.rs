@@ -1,0 +1,75 @@
+//! Examples: where they come from and what is known about them.
+//!
+//! ```text
+//! DataSpec ──load──► DataSplit { train, test, truth }
+//!    │                    ▲
+//!    ├─ generators        │   gaussians, teacher_student, circle, regression
+//!    ├─ embedded          │   digits
+//!    └─ files ────────────┘   idx, cifar, npy, csv_table, svmlight, safetensors_file
+//! ```
+//!
+//! A [`Dataset`] is checked once, in [`Dataset::new`]; what comes later need not look for NaN or foreign labels again.
+//! Random draws use the streams `data` (inputs and subsets), `teacher` (teachers, separators, solutions) and `split`
+//! (train against test), so the same seed gives the same bits. Loaders refuse damaged files with the file, the place
+//! and a remedy; they neither panic nor believe a length before comparing it with the bytes that are there.
+
+mod dataset;
+mod error;
+mod task;
+mod transforms;
+
+mod circle;
+mod gaussians;
+mod regression;
+mod teacher;
+mod teacher_student;
+
+mod digits;
+
+mod cifar;
+mod csv_table;
+mod elements;
+mod file;
+mod idx;
+mod images;
+mod npy;
+mod safetensors_file;
+mod source;
+mod svmlight;
+
+mod spec;
+
+#[cfg(test)]
+mod hostile;
+
+pub use circle::CircleTeacher;
+pub use csv_table::TargetColumn;
+pub use dataset::{Dataset, Targets};
+pub use digits::Digits;
+pub use error::DataError;
+pub use file::{File, FileFormat};
+pub use gaussians::Gaussians;
+pub use images::ImageFolder;
+pub use regression::{Regression, Solution};
+pub use spec::{DataSpec, DataSplit, GroundTruth};
+pub use task::Task;
+pub use teacher::{ReluTeacher, TeacherNeuron};
+pub use teacher_student::TeacherStudent;
+pub use transforms::{Normalisation, Standardisation};
+
+/// The most values a generator makes (8 GiB as `f64`).
+const MAX_GENERATED_VALUES: usize = 1 << 30;
+
+/// Refuses a count below `least` or more values than fit in memory.
+fn check_size(counts: &[(&'static str, usize, usize)], dimension: usize) -> Result<(), DataError> {
+    for &(setting, value, least) in counts {
+        if value < least {
+            return Err(DataError::setting(setting, value, format!("at least {least}")));
+        }
+        if value.checked_mul(dimension.max(1)).is_none_or(|values| values > MAX_GENERATED_VALUES) {
+            let allowed = format!("at most {} at dimension {dimension}", MAX_GENERATED_VALUES / dimension.max(1));
+            return Err(DataError::setting(setting, value, allowed));
+        }
+    }
+    Ok(())
+}

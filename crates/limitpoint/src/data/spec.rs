@@ -1,0 +1,201 @@
+//! The description of data that files, command line and Python speak.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CircleTeacher, DataError, Dataset, Digits, File, Gaussians, ImageFolder, Regression, ReluTeacher, TeacherStudent,
+    cifar, idx,
+};
+use crate::catalogue::CatalogueEntry;
+use crate::numeric::Streams;
+
+/// What is known about generated data beyond the examples.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GroundTruth {
+    /// The unit vector w* with the largest ℓ2 margin over the training set, and that margin.
+    Separator {
+        /// w*.
+        direction: Vec<f64>,
+        /// minᵢ yᵢ⟨w*, xᵢ⟩.
+        margin: f64,
+    },
+    /// One w* with X w* = y.
+    Solution {
+        /// w*.
+        weights: Vec<f64>,
+    },
+    /// The network that gave the labels.
+    Teacher(ReluTeacher),
+}
+
+/// Training examples, perhaps test examples, perhaps what is known about them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataSplit {
+    /// What is trained on.
+    pub train: Dataset,
+    /// What is only looked at.
+    pub test: Option<Dataset>,
+    /// What a generator knows.
+    pub truth: Option<GroundTruth>,
+}
+
+/// Where examples come from.
+///
+/// ```
+/// use limitpoint::data::DataSpec;
+/// use limitpoint::numeric::Streams;
+/// let spec: DataSpec = toml::from_str("[gaussians]\ncount = 12\nmargin = 1.5")?;
+/// let split = spec.load(&Streams::new(0))?;
+/// assert_eq!((split.train.len(), split.train.dimension()), (12, 20)); // dimension by default
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum DataSpec {
+    /// Separable clouds with a known ℓ2 max-margin solution.
+    Gaussians(Gaussians),
+    /// Gaussian inputs labelled by a sparse two-layer teacher.
+    TeacherStudent(TeacherStudent),
+    /// Points of the unit circle labelled by a teacher of a few neurons.
+    CircleTeacher(CircleTeacher),
+    /// Underdetermined linear regression.
+    Regression(Regression),
+    /// The embedded 8×8 digits.
+    Digits(Digits),
+    /// MNIST from its four IDX files.
+    Mnist(ImageFolder),
+    /// CIFAR-10 from its binary batches.
+    Cifar10(ImageFolder),
+    /// The user's own file.
+    File(File),
+}
+
+impl DataSpec {
+    /// Generates or reads the examples; the same spec and seed give the same bits.
+    pub fn load(&self, streams: &Streams) -> Result<DataSplit, DataError> {
+        match self {
+            Self::Gaussians(spec) => spec.generate(streams),
+            Self::TeacherStudent(spec) => spec.generate(streams),
+            Self::CircleTeacher(spec) => spec.generate(streams),
+            Self::Regression(spec) => spec.generate(streams),
+            Self::Digits(spec) => spec.load(streams),
+            Self::Mnist(spec) => {
+                let folder = spec.folder("mnist")?;
+                spec.load(streams, |test| idx::mnist(&folder, test))
+            }
+            Self::Cifar10(spec) => {
+                let folder = spec.folder("cifar10")?;
+                spec.load(streams, |test| cifar::cifar10(&folder, test))
+            }
+            Self::File(spec) => spec.load(streams),
+        }
+    }
+
+    /// The name used in files and on the command line.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Gaussians(_) => "gaussians",
+            Self::TeacherStudent(_) => "teacher-student",
+            Self::CircleTeacher(_) => "circle-teacher",
+            Self::Regression(_) => "regression",
+            Self::Digits(_) => "digits",
+            Self::Mnist(_) => "mnist",
+            Self::Cifar10(_) => "cifar10",
+            Self::File(_) => "file",
+        }
+    }
+
+    /// Every source of data with its definition and reference.
+    pub fn catalogue() -> Vec<CatalogueEntry> {
+        let entry = |key, formula, reference| CatalogueEntry { key, formula, reference };
+        vec![
+            entry(
+                "gaussians",
+                "x = g − ⟨w*,g⟩w* + y(margin + |⟨w*,g⟩|)w*, g ~ N(0,I); max-margin direction w* known",
+                "B.sec3",
+            ),
+            entry(
+                "teacher-student",
+                "x ~ N(0,I_d), y = sgn Σⱼ u*ⱼ max(⟨w*ⱼ,x⟩,0), few active inputs per neuron",
+                "A.eq14, A.expTS",
+            ),
+            entry("circle-teacher", "‖x‖₂ = 1 in the plane, y = sgn Σⱼ aⱼ max(⟨wⱼ,x⟩,0), |aⱼ|‖wⱼ‖₂ = 1", "C.exp2L"),
+            entry("regression", "y = X w*, X Gaussian of chosen rank; solutions w* + ker X", "B.sec2"),
+            entry("digits", "1797 embedded 8×8 images in [0,1], ten classes or a pair", "UCI optdigits"),
+            entry(
+                "mnist",
+                "28×28 images in [0,1] from IDX files, ten classes or a pair, or halved to 14×14",
+                "A.expAdam, D.exp",
+            ),
+            entry("cifar10", "3×32×32 images in [0,1] from binary batches, ten classes or a pair", "C.expVGG, D.exp"),
+            entry("file", "npy, npz, csv, svmlight, idx, cifar10 or safetensors", "–"),
+        ]
+    }
+
+    /// One spec of each kind; the first five load without any file.
+    pub fn examples() -> Vec<Self> {
+        vec![
+            Self::Gaussians(Gaussians::default()),
+            Self::TeacherStudent(TeacherStudent { test_count: 100, ..Default::default() }),
+            Self::CircleTeacher(CircleTeacher::default()),
+            Self::Regression(Regression::default()),
+            Self::Digits(Digits { classes: Some([3, 6]), count: Some(100), ..Default::default() }),
+            Self::Mnist(ImageFolder { pair: Some([3, 6]), count: Some(100), ..Default::default() }),
+            Self::Cifar10(ImageFolder { count: Some(1000), ..Default::default() }),
+            Self::File(File::at("data.csv")),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn catalogue_and_examples_name_every_kind_once() {
+        let keys: Vec<&str> = DataSpec::examples().iter().map(DataSpec::key).collect();
+        let listed: Vec<&str> = DataSpec::catalogue().iter().map(|entry| entry.key).collect();
+        assert_eq!(keys, listed);
+        // serde's own list of the variants, so that a forgotten one is missed here
+        let refusal = serde_json::from_str::<DataSpec>("\"no-such-kind\"").unwrap_err().to_string();
+        let (_, expected) = refusal.split_once("expected one of").unwrap();
+        let variants: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+        assert_eq!(keys, variants);
+    }
+
+    #[test]
+    fn specs_survive_toml_and_json_under_their_keys() {
+        for spec in DataSpec::examples() {
+            let text = toml::to_string(&spec).unwrap();
+            assert_eq!(toml::from_str::<DataSpec>(&text).unwrap(), spec, "{text}");
+            let json = serde_json::to_value(&spec).unwrap();
+            assert!(json.get(spec.key()).is_some(), "{json}");
+            assert_eq!(serde_json::from_value::<DataSpec>(json).unwrap(), spec);
+        }
+    }
+
+    #[test]
+    fn defaults_fill_in_and_typing_errors_are_refused() {
+        for spec in DataSpec::examples() {
+            let path = if spec.key() == "file" { "path = \"x.csv\"\n" } else { "" };
+            assert!(toml::from_str::<DataSpec>(&format!("[{}]\n{path}", spec.key())).is_ok(), "{}", spec.key());
+            assert!(
+                toml::from_str::<DataSpec>(&format!("[{}]\n{path}cuont = 3", spec.key())).is_err(),
+                "{}",
+                spec.key()
+            );
+        }
+        assert!(toml::from_str::<DataSpec>("[gausians]").is_err());
+        let file: DataSpec = toml::from_str("[file]\npath = \"a.csv\"\ntarget = \"y\"\ntask = \"binary\"").unwrap();
+        assert!(matches!(file, DataSpec::File(file) if file.task == crate::data::Task::Binary));
+    }
+
+    #[test]
+    fn what_needs_no_file_loads_the_same_bits_twice() {
+        for spec in &DataSpec::examples()[..5] {
+            let split = spec.load(&Streams::new(7)).unwrap();
+            assert_eq!(split, spec.load(&Streams::new(7)).unwrap(), "{}", spec.key());
+            assert_ne!(split.train, spec.load(&Streams::new(8)).unwrap().train, "{}", spec.key());
+        }
+    }
+}
