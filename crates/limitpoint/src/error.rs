@@ -10,6 +10,12 @@ pub enum Error {
     /// A parameter layout was ill formed.
     #[error(transparent)]
     Params(#[from] crate::params::ParamsError),
+    /// A loss was described wrongly.
+    #[error(transparent)]
+    Losses(#[from] crate::losses::LossError),
+    /// A step-size rule was described wrongly or resumed from a foreign state.
+    #[error(transparent)]
+    Schedules(#[from] crate::schedules::ScheduleError),
 }
 
 /// Shorthand used across the crate.

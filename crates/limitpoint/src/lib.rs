@@ -17,6 +17,8 @@
 //! | [`numeric`] | logarithms of tiny numbers, [`numeric::LogScaled`], compensated sums, random streams |
 //! | [`linalg`] | matrices, products, singular values, polar factor, the fused kernels and the thread team |
 //! | [`params`] | the flat parameter vector and its named matrix blocks |
+//! | [`losses`] | margins → ln L and one weight per margin, at any size of L |
+//! | [`schedules`] | step-size rules in logarithms, with redo and resume |
 
 pub mod catalogue;
 pub mod error;
@@ -24,5 +26,8 @@ pub mod numeric;
 
 pub mod linalg;
 pub mod params;
+
+pub mod losses;
+pub mod schedules;
 
 pub use error::{Error, Result};
