@@ -1,0 +1,366 @@
+//! The description of a step-size rule, as files and command lines write it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Schedule;
+use super::constant::Constant;
+use super::flow_resolved::FlowResolved;
+use super::linear_bound::LinearBound;
+use super::loss_based::LossBased;
+use super::polynomial::Polynomial;
+use super::rescaled::Rescaled;
+use crate::catalogue::CatalogueEntry;
+
+/// What a step-size rule can refuse.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// A setting is out of range.
+    #[error("{name} of the {rule} schedule must be {range}, but is {value}")]
+    Setting {
+        /// Key of the rule.
+        rule: &'static str,
+        /// Which setting.
+        name: &'static str,
+        /// What is allowed.
+        range: &'static str,
+        /// The refused value.
+        value: f64,
+    },
+    /// The bound on the features was never filled in.
+    #[error("the linear-bound schedule needs feature_bound = max ‖x‖⋆ of the data; set it or call with_feature_bound")]
+    FeatureBound,
+    /// A text describes no rule.
+    #[error("\"{text}\" is not a schedule: {reason}")]
+    Unknown {
+        /// The refused text.
+        text: String,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// A state belongs to another kind of rule.
+    #[error(
+        "this schedule continues from a state of kind {expected}, but got {found}; resume with the rule that saved it"
+    )]
+    State {
+        /// The kind this rule keeps.
+        expected: &'static str,
+        /// The kind it was given.
+        found: &'static str,
+    },
+    /// A state holds an impossible number.
+    #[error(
+        "ln α of a saved schedule must be finite, but is {log_alpha}; the checkpoint is damaged, use an earlier one"
+    )]
+    StateValue {
+        /// The refused value.
+        log_alpha: f64,
+    },
+}
+
+/// Which step-size rule.
+///
+/// | setting | default | meaning | range |
+/// |---|---|---|---|
+/// | `rate` | 0.1 as text, required in files | step size η | > 0 |
+/// | `factor` | 0.1 | multiplies η/L once the data are fitted | > 0 |
+/// | `threshold` | 0.1 | loss below which the step is rescaled | > 0 |
+/// | `power` | 0.5 as text, required in files | exponent of the decay | ≥ 0 |
+/// | `c` | 1 | constant of the descent bound | 0 < c ≤ √2 |
+/// | `feature_bound` | none | B = max ‖x‖⋆, filled in from the data | > 0 |
+/// | `cap` | none | largest step | > 0 |
+/// | `decay` | 0 | c_t = c (t + 1)^−decay | 0 to 1 |
+/// | `initial` | 0.1 | first α | > 0 |
+/// | `grow` | 2^(1/5), 1.5 | factor of α after success | > 1 |
+/// | `shrink` | 2^(1/10) | divisor of α after a failed epoch (loss-based) | > 1 |
+/// | `shrink` | 0.5 | factor of α after a step that is not a number (flow-resolved) | 0 < shrink < 1 |
+/// | `resolution` | 0.05 | largest change of a margin in a step | > 0 |
+///
+/// ```
+/// use limitpoint::schedules::ScheduleSpec;
+/// let spec: ScheduleSpec = "polynomial(rate=0.2, power=1)".parse()?;
+/// assert_eq!(spec, ScheduleSpec::Polynomial { rate: 0.2, power: 1.0 });
+/// assert_eq!(spec.to_string(), "polynomial(rate=0.2, power=1)");
+/// # Ok::<(), limitpoint::schedules::ScheduleError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ScheduleSpec {
+    /// η = rate.
+    Constant {
+        /// η.
+        rate: f64,
+    },
+    /// η = rate, then factor · rate/L once L < threshold and all examples are correct.
+    Rescaled {
+        /// η before the switch.
+        rate: f64,
+        /// Multiplies rate/L after the switch.
+        #[serde(default = "tenth")]
+        factor: f64,
+        /// Loss of the switch.
+        #[serde(default = "tenth")]
+        threshold: f64,
+    },
+    /// η = α/L, α adapted after every epoch.
+    LossBased {
+        /// First α.
+        #[serde(default = "tenth")]
+        initial: f64,
+        /// Factor of α after an epoch that did not raise the loss.
+        #[serde(default = "loss_based_grow")]
+        grow: f64,
+        /// Divisor of α after an epoch that did.
+        #[serde(default = "loss_based_shrink")]
+        shrink: f64,
+    },
+    /// η = min{cap, c/(B² L)}.
+    LinearBound {
+        /// c.
+        #[serde(default = "one")]
+        c: f64,
+        /// B, the largest dual norm of a feature vector; filled in from the data where absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        feature_bound: Option<f64>,
+        /// Largest step; none by default.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cap: Option<f64>,
+        /// Exponent with which c decays.
+        #[serde(default)]
+        decay: f64,
+    },
+    /// η = rate · (t + 1)^−power.
+    Polynomial {
+        /// The first step.
+        rate: f64,
+        /// Exponent of the decay.
+        power: f64,
+    },
+    /// η = α/L, α adapted so that maxᵢ |Δqᵢ| ≤ resolution.
+    FlowResolved {
+        /// Largest change of a margin in a step.
+        #[serde(default = "twentieth")]
+        resolution: f64,
+        /// First α.
+        #[serde(default = "tenth")]
+        initial: f64,
+        /// Factor of α after a step of less than half the resolution.
+        #[serde(default = "flow_grow")]
+        grow: f64,
+        /// Factor of α after a step that is not a number.
+        #[serde(default = "half")]
+        shrink: f64,
+    },
+}
+
+fn tenth() -> f64 {
+    0.1
+}
+
+fn twentieth() -> f64 {
+    0.05
+}
+
+fn half() -> f64 {
+    0.5
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn loss_based_grow() -> f64 {
+    2f64.powf(0.2)
+}
+
+fn loss_based_shrink() -> f64 {
+    2f64.powf(0.1)
+}
+
+fn flow_grow() -> f64 {
+    1.5
+}
+
+impl ScheduleSpec {
+    /// Checks the settings and makes the rule.
+    pub fn build(&self) -> Result<Box<dyn Schedule>, ScheduleError> {
+        let rule = self.key();
+        let check = |name, value: f64, allowed: bool, range| {
+            if allowed && value.is_finite() {
+                Ok(value)
+            } else {
+                Err(ScheduleError::Setting { rule, name, range, value })
+            }
+        };
+        let positive = |name, value: f64| check(name, value, value > 0.0, "a positive finite number");
+        let above_one = |name, value: f64| check(name, value, value > 1.0, "a finite number above 1");
+        Ok(match *self {
+            Self::Constant { rate } => Box::new(Constant { log_rate: positive("rate", rate)?.ln() }),
+            Self::Rescaled { rate, factor, threshold } => Box::new(Rescaled {
+                log_rate: positive("rate", rate)?.ln(),
+                log_factor: positive("factor", factor)?.ln(),
+                log_threshold: positive("threshold", threshold)?.ln(),
+            }),
+            Self::LossBased { initial, grow, shrink } => Box::new(LossBased::new(
+                positive("initial", initial)?,
+                above_one("grow", grow)?,
+                above_one("shrink", shrink)?,
+            )),
+            Self::LinearBound { c, feature_bound, cap, decay } => {
+                let in_range = c > 0.0 && c <= std::f64::consts::SQRT_2;
+                let c = check("c", c, in_range, "above 0 and at most √2, where the loss stops being sure to fall")?;
+                let decay = check("decay", decay, (0.0..=1.0).contains(&decay), "between 0 and 1, so that Σ c_t = ∞")?;
+                let log_cap = cap.map_or(Ok(f64::INFINITY), |cap| positive("cap", cap).map(f64::ln))?;
+                let bound = positive("feature_bound", feature_bound.ok_or(ScheduleError::FeatureBound)?)?;
+                Box::new(LinearBound { log_numerator: c.ln() - 2.0 * bound.ln(), decay, log_cap })
+            }
+            Self::Polynomial { rate, power } => Box::new(Polynomial {
+                log_rate: positive("rate", rate)?.ln(),
+                power: check("power", power, power >= 0.0, "at least 0")?,
+            }),
+            Self::FlowResolved { resolution, initial, grow, shrink } => Box::new(FlowResolved::new(
+                positive("resolution", resolution)?,
+                positive("initial", initial)?,
+                above_one("grow", grow)?,
+                check("shrink", shrink, shrink > 0.0 && shrink < 1.0, "between 0 and 1, both excluded")?,
+            )),
+        })
+    }
+
+    /// Whether [`ScheduleSpec::build`] waits for [`ScheduleSpec::with_feature_bound`].
+    pub fn needs_feature_bound(&self) -> bool {
+        matches!(self, Self::LinearBound { feature_bound: None, .. })
+    }
+
+    /// The same rule with B filled in where it was left open; other rules and a given B stay as they are.
+    ///
+    /// ```
+    /// use limitpoint::schedules::ScheduleSpec;
+    /// let spec: ScheduleSpec = "linear-bound".parse()?;
+    /// assert!(spec.build().is_err());
+    /// assert!(spec.with_feature_bound(2.0).build().is_ok());
+    /// # Ok::<(), limitpoint::schedules::ScheduleError>(())
+    /// ```
+    pub fn with_feature_bound(mut self, bound: f64) -> Self {
+        if let Self::LinearBound { feature_bound, .. } = &mut self {
+            feature_bound.get_or_insert(bound);
+        }
+        self
+    }
+
+    /// The name used in files and on the command line, without settings.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Constant { .. } => "constant",
+            Self::Rescaled { .. } => "rescaled",
+            Self::LossBased { .. } => "loss-based",
+            Self::LinearBound { .. } => "linear-bound",
+            Self::Polynomial { .. } => "polynomial",
+            Self::FlowResolved { .. } => "flow-resolved",
+        }
+    }
+
+    /// One instance of every rule, with default settings, in the order of the catalogue.
+    pub fn examples() -> Vec<Self> {
+        vec![
+            Self::Constant { rate: 0.1 },
+            Self::Rescaled { rate: 0.1, factor: tenth(), threshold: tenth() },
+            Self::LossBased { initial: tenth(), grow: loss_based_grow(), shrink: loss_based_shrink() },
+            Self::LinearBound { c: one(), feature_bound: None, cap: None, decay: 0.0 },
+            Self::Polynomial { rate: 0.1, power: 0.5 },
+            Self::FlowResolved { resolution: twentieth(), initial: tenth(), grow: flow_grow(), shrink: half() },
+        ]
+    }
+
+    /// Every rule with its formula and reference.
+    pub fn catalogue() -> Vec<CatalogueEntry> {
+        let entry = |key, formula, reference| CatalogueEntry { key, formula, reference };
+        vec![
+            entry("constant", "η = rate", "D.fig1a"),
+            entry("rescaled", "η = rate; factor · rate/L once L < threshold and all are correct", "C.exp2L"),
+            entry("loss-based", "η = α/L; α ← grow · α if the epoch's loss fell, else α/shrink and redo", "D.algK1"),
+            entry("linear-bound", "η = min{cap, c (t+1)^−decay/(B² L)}, B = max ‖x‖⋆", "B.thm5, B.lem12"),
+            entry("polynomial", "η = rate · (t+1)^−power", "B.gd3.1"),
+            entry("flow-resolved", "η = α/L; α kept so that max |Δqᵢ| ≤ resolution", "section 0, D.s5"),
+        ]
+    }
+
+    /// Name and value of every setting that has a value, in order.
+    fn settings(&self) -> Vec<(&'static str, f64)> {
+        match *self {
+            Self::Constant { rate } => vec![("rate", rate)],
+            Self::Rescaled { rate, factor, threshold } => {
+                vec![("rate", rate), ("factor", factor), ("threshold", threshold)]
+            }
+            Self::LossBased { initial, grow, shrink } => vec![("initial", initial), ("grow", grow), ("shrink", shrink)],
+            Self::LinearBound { c, feature_bound, cap, decay } => {
+                let given = [("c", Some(c)), ("feature_bound", feature_bound), ("cap", cap), ("decay", Some(decay))];
+                given.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
+            }
+            Self::Polynomial { rate, power } => vec![("rate", rate), ("power", power)],
+            Self::FlowResolved { resolution, initial, grow, shrink } => {
+                vec![("resolution", resolution), ("initial", initial), ("grow", grow), ("shrink", shrink)]
+            }
+        }
+    }
+
+    /// Sets one setting by name; false if the rule has none of that name.
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        let place = match (self, name) {
+            (Self::Constant { rate } | Self::Rescaled { rate, .. } | Self::Polynomial { rate, .. }, "rate") => rate,
+            (Self::Rescaled { factor, .. }, "factor") => factor,
+            (Self::Rescaled { threshold, .. }, "threshold") => threshold,
+            (Self::LossBased { initial, .. } | Self::FlowResolved { initial, .. }, "initial") => initial,
+            (Self::LossBased { grow, .. } | Self::FlowResolved { grow, .. }, "grow") => grow,
+            (Self::LossBased { shrink, .. } | Self::FlowResolved { shrink, .. }, "shrink") => shrink,
+            (Self::LinearBound { c, .. }, "c") => c,
+            (Self::LinearBound { decay, .. }, "decay") => decay,
+            (Self::LinearBound { feature_bound, .. }, "feature_bound") => feature_bound.insert(value),
+            (Self::LinearBound { cap, .. }, "cap") => cap.insert(value),
+            (Self::Polynomial { power, .. }, "power") => power,
+            (Self::FlowResolved { resolution, .. }, "resolution") => resolution,
+            _ => return false,
+        };
+        *place = value;
+        true
+    }
+}
+
+/// The key with all settings: `polynomial(rate=0.2, power=1)`.
+impl fmt::Display for ScheduleSpec {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings: Vec<_> = self.settings().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        write!(out, "{}({})", self.key(), settings.join(", "))
+    }
+}
+
+/// Reads what [`Display`](fmt::Display) writes; settings left out take their defaults.
+impl FromStr for ScheduleSpec {
+    type Err = ScheduleError;
+
+    fn from_str(text: &str) -> Result<Self, ScheduleError> {
+        let refuse = |reason: String| ScheduleError::Unknown { text: text.to_owned(), reason };
+        let trimmed = text.trim();
+        let (key, inner) = match trimmed.split_once('(') {
+            None => (trimmed, ""),
+            Some((key, rest)) => {
+                (key.trim(), rest.strip_suffix(')').ok_or_else(|| refuse("the closing bracket is missing".into()))?)
+            }
+        };
+        let mut spec = Self::examples().into_iter().find(|spec| spec.key() == key).ok_or_else(|| {
+            let known: Vec<_> = Self::catalogue().iter().map(|entry| entry.key).collect();
+            refuse(format!("write one of {}", known.join(", ")))
+        })?;
+        for pair in inner.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').ok_or_else(|| refuse(format!("write {pair} as name=value")))?;
+            let value = value.trim().parse().map_err(|_| refuse(format!("{} is not a number", value.trim())))?;
+            if !spec.set(name.trim(), value) {
+                return Err(refuse(format!("{key} has no setting {}; it has those of {spec}", name.trim())));
+            }
+        }
+        Ok(spec)
+    }
+}
