@@ -38,7 +38,7 @@ impl Point<'_> {
 
     /// g(ln 1/L), the smoothed minimum of the margins; NaN for regression losses.
     pub fn soft_minimum(&self) -> f64 {
-        if self.loss.tail().is_none() { f64::NAN } else { soft_margin(self.log_loss, self.loss) }
+        soft_margin(self.log_loss, self.loss).unwrap_or(f64::NAN)
     }
 
     /// The degree L, or NaN for a model that is not homogeneous.

@@ -41,7 +41,7 @@ impl WorkloadSpec {
     /// | W4 | 200×2 | 100-100 | exponential | gradient, η = 0.01/L |
     pub fn all() -> Vec<Self> {
         let gradient = |c: f64| {
-            let schedule = ScheduleSpec::LinearBound { c, feature_bound: Some(1.0), cap: None };
+            let schedule = ScheduleSpec::LinearBound { c, feature_bound: Some(1.0), cap: None, decay: 0.0 };
             (LossSpec::Exponential, OptimiserSpec::steepest(NormSpec::L2), schedule)
         };
         let sign = OptimiserSpec::Steepest { norm: NormSpec::Linf, scaling: Scaling::Unit, minimum_norm: false };

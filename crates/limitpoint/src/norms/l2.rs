@@ -48,6 +48,11 @@ impl Norm for L2 {
         length
     }
 
+    fn descend(&mut self, params: &mut [f64], g: &[f64], factor: f64, unit: bool, _: &mut [f64]) {
+        let length = if unit { norm2(g) } else { 1.0 };
+        crate::linalg::add_scaled(params, if length == 0.0 { 0.0 } else { -factor / length }, g);
+    }
+
     fn project_subdifferential(&mut self, at: &[f64], target: &[f64], tolerance: f64, out: &mut [f64]) {
         project_face(self, at, target, tolerance, 1.0, out);
     }

@@ -67,6 +67,12 @@ impl Norm for Linf {
         dual
     }
 
+    fn descend(&mut self, params: &mut [f64], g: &[f64], factor: f64, unit: bool, _: &mut [f64]) {
+        let length = if unit { factor } else { factor * sum_abs(g) };
+        // a NaN entry of g compares false on both sides and would be passed over: 0 · NaN brings it back
+        params.iter_mut().zip(g).for_each(|(p, x)| *p -= length * sign(*x) + 0.0 * x);
+    }
+
     fn project_subdifferential(&mut self, at: &[f64], target: &[f64], tolerance: f64, out: &mut [f64]) {
         project_face(self, at, target, tolerance, 1.0, out);
     }

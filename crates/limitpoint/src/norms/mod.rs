@@ -102,6 +102,14 @@ pub trait Norm: Send {
         dual
     }
 
+    /// params += factor · Δ, or factor · d if `unit`: a step of steepest descent. `scratch` holds a direction.
+    ///
+    /// The norms that run every training step do this in one pass.
+    fn descend(&mut self, params: &mut [f64], g: &[f64], factor: f64, unit: bool, scratch: &mut [f64]) {
+        let dual = self.unit_minimiser(g, scratch);
+        crate::linalg::add_scaled(params, if unit { factor } else { factor * dual }, scratch);
+    }
+
     /// Euclidean projection of `target` onto the subdifferential of the norm at `at`.
     ///
     /// At 0 this is the dual unit ball. `tolerance` is the activity tolerance τ ∈ [0, 1): entries, singular values, rows

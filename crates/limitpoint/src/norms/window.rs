@@ -55,6 +55,15 @@ impl Norm for Window {
         dual
     }
 
+    fn descend(&mut self, params: &mut [f64], g: &[f64], factor: f64, unit: bool, scratch: &mut [f64]) {
+        if let [range] = self.ranges.as_slice() {
+            let (params, g) = (&mut params[range.clone()], &g[range.clone()]);
+            return self.inner.descend(params, g, factor, unit, &mut scratch[range.clone()]);
+        }
+        let dual = self.unit_minimiser(g, scratch);
+        crate::linalg::add_scaled(params, if unit { factor } else { factor * dual }, scratch);
+    }
+
     fn project_subdifferential(&mut self, at: &[f64], target: &[f64], tolerance: f64, out: &mut [f64]) {
         clear_outside(self.ranges.iter().cloned(), out);
         if let [range] = self.ranges.as_slice() {

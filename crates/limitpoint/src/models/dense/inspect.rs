@@ -144,7 +144,7 @@ impl<T: Real> DenseNetwork<T> {
     }
 
     fn columns_by_difference(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
-        let mut gradient_with = |network: &mut Self, weighed: &[(Kink, f64)]| {
+        let gradient_with = |network: &mut Self, weighed: &[(Kink, f64)]| {
             let mut gradient = vec![0.0; network.layout.len()];
             network.weigh_kinks(weighed);
             network.scores(params);
