@@ -23,7 +23,7 @@ pub(super) struct CrossEntropy;
 
 impl Loss for CrossEntropy {
     fn evaluate(&self, margins: &[f64], per_example: usize, weights: &mut [f64]) -> f64 {
-        debug_assert_eq!(margins.len(), weights.len());
+        debug_assert!(margins.len() == weights.len() && margins.len().is_multiple_of(per_example.max(1)));
         let least = smallest(margins);
         if let Some(log_loss) = degenerate(margins, least) {
             return fill_degenerate(log_loss, weights);

@@ -14,20 +14,20 @@ const ROUND: f64 = 6_755_399_441_055_744.0;
 const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 /// ln 2 − LN2_HIGH.
 const LN2_LOW: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
-/// 1/k! for k = 13 down to 2.
+/// 1/k! for k = 2 to 13.
 const INVERSE_FACTORIALS: [f64; 12] = [
-    1.0 / 6_227_020_800.0,
-    1.0 / 479_001_600.0,
-    1.0 / 39_916_800.0,
-    1.0 / 3_628_800.0,
-    1.0 / 362_880.0,
-    1.0 / 40_320.0,
-    1.0 / 5_040.0,
-    1.0 / 720.0,
-    1.0 / 120.0,
-    1.0 / 24.0,
-    1.0 / 6.0,
     1.0 / 2.0,
+    1.0 / 6.0,
+    1.0 / 24.0,
+    1.0 / 120.0,
+    1.0 / 720.0,
+    1.0 / 5_040.0,
+    1.0 / 40_320.0,
+    1.0 / 362_880.0,
+    1.0 / 3_628_800.0,
+    1.0 / 39_916_800.0,
+    1.0 / 479_001_600.0,
+    1.0 / 6_227_020_800.0,
 ];
 
 /// exp(x) to about one unit in the last place; exactly 0 below −708, ∞ above 709, NaN for NaN.
@@ -43,13 +43,14 @@ pub(crate) fn exp(x: f64) -> f64 {
     let shifted = x * std::f64::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
     let r = (x - n * LN2_HIGH) - n * LN2_LOW;
-    let mut tail = INVERSE_FACTORIALS[0];
-    let mut k = 1;
-    while k < INVERSE_FACTORIALS.len() {
-        tail = tail * r + INVERSE_FACTORIALS[k];
-        k += 1;
-    }
-    let fraction = 1.0 + (r + r * r * tail);
+    // twelve terms as a tree (Estrin), which is shorter than a chain of twelve
+    let c = INVERSE_FACTORIALS;
+    let (r2, r4) = (r * r, (r * r) * (r * r));
+    let low = (c[0] + c[1] * r) + (c[2] + c[3] * r) * r2;
+    let middle = (c[4] + c[5] * r) + (c[6] + c[7] * r) * r2;
+    let high = (c[8] + c[9] * r) + (c[10] + c[11] * r) * r2;
+    let tail = low + (middle + high * r4) * r4;
+    let fraction = 1.0 + (r + r2 * tail);
     let power = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
     let value = fraction * power;
     // comparisons with NaN are false, so a NaN falls through both
@@ -64,7 +65,7 @@ pub(crate) fn exp(x: f64) -> f64 {
 /// ```
 /// let mut values = [0.0, 1.0, -800.0];
 /// limitpoint::losses::exp_slice(&mut values);
-/// assert_eq!(values, [1.0, std::f64::consts::E, 0.0]);
+/// assert!(values[0] == 1.0 && (values[1] - std::f64::consts::E).abs() < 5e-16 && values[2] == 0.0);
 /// ```
 pub fn exp_slice(values: &mut [f64]) {
     pulp::Arch::new().dispatch(|| values.iter_mut().for_each(|x| *x = exp(*x)));

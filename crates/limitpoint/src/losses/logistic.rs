@@ -1,6 +1,7 @@
 //! The logistic loss.
 
 use super::exp::exp;
+use super::exponential::Exponential;
 use super::lanes::{degenerate, fill_degenerate, log1p_ratio, smallest, sum_terms, sum_terms_with_weights};
 use super::{Loss, LossFamily, Tail};
 use crate::numeric::{log_expm1, log1p_exp};
@@ -15,7 +16,8 @@ use crate::numeric::{log_expm1, log1p_exp};
 /// weightᵢ = 1/((1 + e^qᵢ) L)
 /// ```
 ///
-/// so nothing overflows and no term that matters underflows. D.remA2; A.thmA18.
+/// so nothing overflows and no term that matters underflows. Beyond m = 40 the factors ρ are 1 to the last bit and the
+/// loss is the exponential one. D.remA2; A.thmA18.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Logistic;
 
@@ -26,7 +28,9 @@ impl Loss for Logistic {
         if let Some(log_loss) = degenerate(margins, least) {
             return fill_degenerate(log_loss, weights);
         }
-        if least > 0.0 {
+        if least > EXPONENTIAL_FROM {
+            Exponential.evaluate(margins, 1, weights)
+        } else if least > 0.0 {
             let scale = exp(-least);
             sum_terms_with_weights(margins, weights, |q| separated(exp(least - q), scale)).ln() - least
         } else {
@@ -39,7 +43,9 @@ impl Loss for Logistic {
         if let Some(log_loss) = degenerate(margins, least) {
             return log_loss;
         }
-        if least > 0.0 {
+        if least > EXPONENTIAL_FROM {
+            Exponential.log_loss(margins, 1)
+        } else if least > 0.0 {
             let scale = exp(-least);
             sum_terms(margins, |q| separated(exp(least - q), scale)).ln() - least
         } else {
@@ -55,6 +61,9 @@ impl Loss for Logistic {
         Some(self)
     }
 }
+
+/// From here e^−q is below 2^−54 and ln(1 + e^−q) = e^−q in working precision.
+const EXPONENTIAL_FROM: f64 = 40.0;
 
 /// e^m (ℓ(q), −ℓ′(q)) for a margin q ≥ m > 0, given `relative` = e^(m−q) and `scale` = e^−m.
 #[inline(always)]

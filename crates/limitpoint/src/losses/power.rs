@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn differences_of_cubes_are_exact_where_the_cubes_are_not() {
-        // (10⁶ + 2^−40)³ − 10¹⁸ = 3·10¹²·2^−40 + …; the cubes agree to the last bit
+        // (10⁶ + 2^−30)³ − 10¹⁸ = 3·10¹²·2^−30 + …; the cubes carry only multiples of 128
         let (a, b) = (1e6 + 2f64.powi(-30), 1e6);
         let expected = 3e12 * 2f64.powi(-30);
         assert!((power_difference(a, b, 3) / expected - 1.0).abs() < 1e-12);

@@ -30,9 +30,7 @@ fn log_grid(low: f64, high: f64, points: usize) -> impl Iterator<Item = f64> {
     grid(low.ln(), high.ln(), points).map(f64::exp)
 }
 
-/// The tail with its range where u = f(q) determines q to working precision.
-///
-/// A power loss is flat at 0, and the logistic of a cube saturates: e^−u = −q³ must be representable.
+/// The margin losses, each with the |q| from which f(q) determines q: a power is flat at 0.
 fn tails() -> Vec<(LossSpec, Box<dyn Loss>, f64)> {
     margin_losses()
         .into_iter()

@@ -1,8 +1,7 @@
 //! Steps small enough to follow the flow.
 
-use super::{
-    Adaptation, ReviewPeriod, Schedule, ScheduleError, ScheduleState, StepContext, TrialOutcome, Verdict, log_over_loss,
-};
+use super::adaptation::{Adaptation, log_over_loss};
+use super::{ReviewPeriod, Schedule, ScheduleError, ScheduleState, StepContext, TrialOutcome, Verdict};
 
 /// η = α/L, with α adapted so that no margin moves by more than the resolution c in a step.
 ///

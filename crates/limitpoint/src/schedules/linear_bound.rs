@@ -1,6 +1,7 @@
 //! The step that provably descends for a linear model with exponential loss.
 
-use super::{Schedule, StepContext, log_over_loss};
+use super::adaptation::log_over_loss;
+use super::{Schedule, StepContext};
 
 /// η_t = min{cap, c_t/(B² L)}, c_t = c (t + 1)^−decay.
 ///

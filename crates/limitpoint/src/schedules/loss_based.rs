@@ -1,8 +1,7 @@
 //! The loss-based learning rate, adapted from epoch to epoch.
 
-use super::{
-    Adaptation, ReviewPeriod, Schedule, ScheduleError, ScheduleState, StepContext, TrialOutcome, Verdict, log_over_loss,
-};
+use super::adaptation::{Adaptation, log_over_loss};
+use super::{ReviewPeriod, Schedule, ScheduleError, ScheduleState, StepContext, TrialOutcome, Verdict};
 
 /// η = α/L, with L the loss at the start of the epoch and α adapted after it.
 ///

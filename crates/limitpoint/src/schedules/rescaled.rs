@@ -1,6 +1,7 @@
 //! Time rescaling once the data are fitted.
 
-use super::{Schedule, StepContext, log_over_loss};
+use super::adaptation::log_over_loss;
+use super::{Schedule, StepContext};
 
 /// A constant step until the data are fitted, then one inversely proportional to the loss.
 ///

@@ -149,7 +149,7 @@ fn the_linear_bound_never_raises_the_loss() {
     }
 }
 
-/// D.algK1 on a loss with a quadratic tail, ln L = −q + s q²/2 ahead of the point: too long a step raises it.
+/// D.algK1, one verdict after the other.
 #[test]
 fn loss_based_raises_and_lowers_alpha_as_printed() {
     let mut schedule = build("loss-based");
