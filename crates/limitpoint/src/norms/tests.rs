@@ -105,7 +105,7 @@ fn norms_are_homogeneous_and_satisfy_the_triangle_inequality() {
 #[test]
 fn hoelder_holds_on_random_pairs() {
     for_every_norm(|norm, sampler, tol| {
-        for _ in 0..100 {
+        for _ in 0..1000 {
             let (g, v) = (sampler.normal(), sampler.normal());
             assert!(dot(&g, &v) <= norm.dual(&g) * norm.value(&v) * (1.0 + tol), "{}", sampler.name);
         }
