@@ -154,7 +154,7 @@ const ROUNDING: f64 = 1e-14;
 
 /// τ, moved into [0, 1).
 pub(super) fn activity(tolerance: f64) -> f64 {
-    tolerance.max(0.0).min(1.0 - f64::EPSILON)
+    if tolerance > 0.0 { tolerance.min(1.0 - f64::EPSILON) } else { 0.0 }
 }
 
 /// τ for comparing computed norms.
