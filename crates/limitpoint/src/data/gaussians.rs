@@ -21,7 +21,8 @@ use crate::numeric::{RandomStream, Streams};
 /// max_{‖w‖₂ = 1} minᵢ yᵢ⟨w, xᵢ⟩ = margin, attained at w = w* only.
 /// ```
 ///
-/// The ℓ2 max-margin solution (the limit direction of gradient descent, B.gd3.1) is thus known in closed form. Labels alternate, so they are balanced up to one.
+/// The ℓ2 max-margin solution (the limit direction of gradient descent, B.gd3.1) is thus known in closed form.
+/// Labels alternate, so they are balanced up to one.
 ///
 /// | setting | default | purpose | range |
 /// |---|---|---|---|
