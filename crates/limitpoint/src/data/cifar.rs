@@ -16,7 +16,7 @@ const PIXELS: usize = 3 * 32 * 32;
 /// Appends the records of one batch file.
 pub(crate) fn append(images: &mut ByteImages, bytes: &[u8], file: &str) -> Result<(), DataError> {
     let source = Source::new(file, "CIFAR-10");
-    if bytes.is_empty() || bytes.len() % (PIXELS + 1) != 0 {
+    if bytes.is_empty() || !bytes.len().is_multiple_of(PIXELS + 1) {
         let problem = format!("{} bytes are not a whole number of records of {} bytes", bytes.len(), PIXELS + 1);
         return Err(source.refuse(
             "end",

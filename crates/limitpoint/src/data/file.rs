@@ -293,8 +293,8 @@ fn assemble(name: &str, inputs: Array, targets: Vec<f64>, task: Task) -> Result<
         Some((&rows, [])) => (rows, vec![1]),
         Some((&rows, rest)) => (rows, rest.to_vec()),
     };
-    let columns = if rows == 0 { 0 } else { inputs.values.len() / rows };
-    if rows == 0 || columns == 0 {
+    let columns = inputs.values.len().checked_div(rows).unwrap_or(0);
+    if columns == 0 {
         return Err(DataError::Empty { name: name.to_owned(), rows, columns });
     }
     if targets.len() != rows {

@@ -21,7 +21,8 @@ use crate::numeric::{RandomStream, Streams};
 /// max_{‖w‖₂ = 1} minᵢ yᵢ⟨w, xᵢ⟩ = margin, attained at w = w* only.
 /// ```
 ///
-/// The ℓ2 max-margin solution is thus known in closed form. Labels alternate, so they are balanced up to one.
+/// The ℓ2 max-margin solution (the limit direction of gradient descent, B.gd3.1) is thus known in closed form.
+/// Labels alternate, so they are balanced up to one.
 ///
 /// | setting | default | purpose | range |
 /// |---|---|---|---|
@@ -128,7 +129,7 @@ impl Gaussians {
 
 /// +1, −1, +1, …
 fn alternating(i: usize) -> f64 {
-    if i % 2 == 0 { 1.0 } else { -1.0 }
+    if i.is_multiple_of(2) { 1.0 } else { -1.0 }
 }
 
 /// Makes `v` orthogonal to the unit vector `direction`; the second pass removes what rounding left.

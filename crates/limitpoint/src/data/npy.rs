@@ -81,6 +81,14 @@ pub(crate) fn parse_npz(bytes: &[u8], file: &str, key: &str) -> Result<Array, Da
     let damaged = |position: &str, error: zip::result::ZipError| {
         source.refuse(position, error.to_string(), "write the archive with numpy.savez(path, X=…, y=…)")
     };
+    if has_zip64_directory(bytes) {
+        let problem = "a ZIP64 directory, whose counts are too large to be believed";
+        return Err(source.refuse(
+            "archive",
+            problem,
+            "store fewer arrays; below 4 GiB numpy.savez does not write one",
+        ));
+    }
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged("archive", error))?;
     let member = format!("{key}.npy");
     let Some(index) = archive.index_for_name(&member) else {
@@ -97,6 +105,13 @@ pub(crate) fn parse_npz(bytes: &[u8], file: &str, key: &str) -> Result<Array, Da
     let compressed = usize::try_from(entry.compressed_size()).unwrap_or(usize::MAX).min(bytes.len());
     let array = source.inflate(entry, compressed, &member)?;
     parse_npy(&array, &format!("{file}:{member}"))
+}
+
+/// Whether a ZIP64 locator stands right before an end record; such a directory may claim 2⁶⁴ members, and memory would
+/// be set aside for them. Without it there are at most 65,535.
+fn has_zip64_directory(bytes: &[u8]) -> bool {
+    let tail = &bytes[bytes.len().saturating_sub(20 + 22 + (1 << 16) + 4)..];
+    tail.windows(24).any(|window| window.starts_with(b"PK\x06\x07") && window.ends_with(b"PK\x05\x06"))
 }
 
 /// The three keys of the header dictionary; the error is a place and a problem.

@@ -99,6 +99,31 @@ fn an_archive_that_inflates_without_end_is_cut_off_by_its_claim() {
 }
 
 #[test]
+fn a_directory_that_claims_a_trillion_members_is_refused() {
+    let plain = archive(
+        &[("X.npy", &raw("{'descr': '|u1', 'fortran_order': False, 'shape': (1,), }", &[1]))],
+        zip::CompressionMethod::Stored,
+    );
+    let end = plain.len() - 22;
+    let claim = 1_u64 << 40;
+    let mut bytes = plain[..end].to_vec();
+    bytes.extend(b"PK\x06\x06");
+    bytes.extend(44_u64.to_le_bytes());
+    bytes.extend([45, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    for field in [claim, claim, claim * 64, claim * 2] {
+        bytes.extend(field.to_le_bytes());
+    }
+    bytes.extend(b"PK\x06\x07\0\0\0\0");
+    bytes.extend((end as u64).to_le_bytes());
+    bytes.extend(1_u32.to_le_bytes());
+    bytes.extend(b"PK\x05\x06");
+    bytes.extend([0xff; 16]);
+    bytes.extend([0, 0]);
+    assert!(parse_npz(&plain, "a.npz", "X").is_ok());
+    assert!(parse_npz(&bytes, "a.npz", "X").unwrap_err().to_string().contains("ZIP64"));
+}
+
+#[test]
 fn hostile_headers_are_refused_with_their_place() {
     let deep = format!("{{'descr': {}, ", "[".repeat(5000));
     for (header, values) in [

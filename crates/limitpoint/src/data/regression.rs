@@ -31,7 +31,7 @@ pub enum Solution {
 /// ```
 ///
 /// The rank is min(N, d) unless set; then X = A B / √rank with Gaussian factors A (N×rank) and B (rank×d). Entries of
-/// X have variance 1 either way. y is rounded once per entry. Reference: B, sections 2 and 3 (squared loss with
+/// X have variance 1 either way. y is rounded once per entry. Reference: B.gd2.1, B.thm1 (squared loss with
 /// attainable zero), whose solution set is this affine set.
 ///
 /// | setting | default | purpose | range |

@@ -112,7 +112,7 @@ impl DataSpec {
             entry(
                 "gaussians",
                 "x = g − ⟨w*,g⟩w* + y(margin + |⟨w*,g⟩|)w*, g ~ N(0,I); max-margin direction w* known",
-                "B.sec3",
+                "B.gd3.1, B.thm5",
             ),
             entry(
                 "teacher-student",
@@ -120,7 +120,7 @@ impl DataSpec {
                 "A.eq14, A.expTS",
             ),
             entry("circle-teacher", "‖x‖₂ = 1 in the plane, y = sgn Σⱼ aⱼ max(⟨wⱼ,x⟩,0), |aⱼ|‖wⱼ‖₂ = 1", "C.exp2L"),
-            entry("regression", "y = X w*, X Gaussian of chosen rank; solutions w* + ker X", "B.sec2"),
+            entry("regression", "y = X w*, X Gaussian of chosen rank; solutions w* + ker X", "B.gd2.1, B.thm1"),
             entry("digits", "1797 embedded 8×8 images in [0,1], ten classes or a pair", "UCI optdigits"),
             entry(
                 "mnist",

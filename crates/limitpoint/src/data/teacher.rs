@@ -124,7 +124,7 @@ mod tests {
                 let calls = &calls;
                 move |_: &mut RandomStream, x: &mut [f64]| {
                     calls.set(calls.get() + 1);
-                    x[0] = if calls.get() > patience && calls.get() % 2 == 0 { 0.0 } else { 1.0 };
+                    x[0] = if calls.get() > patience && calls.get().is_multiple_of(2) { 0.0 } else { 1.0 };
                 }
             },
         };
