@@ -71,7 +71,7 @@ pub(super) fn divide_by_root(
         return;
     }
     let factor = (log_factor + m_scale - unit).exp();
-    let (root_factor, epsilon) = ((0.5 * v_scale - unit).exp(), epsilon * (-unit).exp());
+    let (root_factor, epsilon) = ((0.5 * v_scale - unit).exp(), (epsilon.ln() - unit).exp());
     for ((theta, m), v) in params.iter_mut().zip(m).zip(v) {
         let denominator = root_factor * v.sqrt() + epsilon;
         if denominator != 0.0 {

@@ -426,6 +426,8 @@ impl<T: Real> DenseNetwork<T> {
     /// Packs the cotangents of an output layer that is not fused, and fills its gradient.
     fn plain_head_gradient(&mut self, cotangent: &[f64], gradient: RawPanels<f64>, no_gradient: bool) {
         let (outputs, scale) = (self.architecture.outputs, self.architecture.output_scale);
+        // the forward pass left scores in the padding columns
+        self.outer.data_mut().fill(T::default());
         for (n, cotangent) in cotangent.chunks_exact(outputs).enumerate() {
             for (c, value) in cotangent.iter().enumerate() {
                 self.outer.set(c, n, T::from_f64(scale * value));
