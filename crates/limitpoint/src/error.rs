@@ -10,6 +10,9 @@ pub enum Error {
     /// A parameter layout was ill formed.
     #[error(transparent)]
     Params(#[from] crate::params::ParamsError),
+    /// A mirror potential was ill described, or weights left its domain.
+    #[error(transparent)]
+    Potential(#[from] crate::potentials::PotentialError),
 }
 
 /// Shorthand used across the crate.

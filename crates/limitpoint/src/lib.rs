@@ -17,6 +17,7 @@
 //! | [`numeric`] | logarithms of tiny numbers, [`numeric::LogScaled`], compensated sums, random streams |
 //! | [`linalg`] | matrices, products, singular values, polar factor, the fused kernels and the thread team |
 //! | [`params`] | the flat parameter vector and its named matrix blocks |
+//! | [`potentials`] | mirror potentials, their maps, conjugates and horizons, and the horizon calculator |
 
 pub mod catalogue;
 pub mod error;
@@ -24,5 +25,6 @@ pub mod numeric;
 
 pub mod linalg;
 pub mod params;
+pub mod potentials;
 
 pub use error::{Error, Result};
