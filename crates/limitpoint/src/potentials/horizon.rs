@@ -11,6 +11,8 @@ const DEGREE_TOLERANCE: f64 = 1e-4;
 const COEFFICIENT_TOLERANCE: f64 = 1e-3;
 /// Largest drift of the local degree over the last quarter of the scales that counts as none.
 const SETTLED: f64 = 1e-7;
+/// Relative error of a local degree by central differences.
+const DIFFERENCE_ERROR: f64 = 1e-10;
 
 /// Predicts the horizon of R(θ) = Σ r(θᵢ) when only r, or only r′, can be evaluated.
 ///
@@ -224,14 +226,15 @@ fn limit(scales: &[Scale]) -> Result<Side, LimitFailure> {
         if last.local_degree < DEGREE_TOLERANCE {
             return Err(LimitFailure::Vanishing);
         }
-        let (degree, degree_error) = (last.local_degree, highest - lowest);
+        let degree = last.local_degree;
+        let degree_error = highest - lowest + DIFFERENCE_ERROR * degree;
         let log_coefficient = degree.ln() + last.log_conjugate - degree * last.log_t;
         return Ok(Side { degree, degree_error, log_coefficient, coefficient_error: degree_error * last.log_t });
     }
     let lag = (count / 8).max(1);
     let (now, earlier) = (extrapolate(scales, count - 1, lag), extrapolate(scales, count - 1 - lag, lag));
     if let (Some(now), Some(earlier)) = (&now, &earlier) {
-        let degree_error = (now.degree - earlier.degree).abs();
+        let degree_error = (now.degree - earlier.degree).abs() + DIFFERENCE_ERROR * now.degree;
         let coefficient_error = (now.log_coefficient - earlier.log_coefficient).abs();
         let same_rate = (now.rate - earlier.rate).abs() <= 0.1 * now.rate;
         let close = degree_error <= DEGREE_TOLERANCE && coefficient_error <= COEFFICIENT_TOLERANCE;
@@ -344,12 +347,12 @@ mod tests {
         let slope = |f: fn(f64) -> f64| reason(HorizonCalculator::from_slope(f).predict());
         assert_eq!(value(f64::cosh), LimitFailure::Growing);
         assert_eq!(slope(f64::sinh), LimitFailure::Growing);
-        // q′ = t R″ = ln(1 + t) gives q ~ t ln t: the slope is ∫ ln(1 + s)/s ds, here with R″ = ln(e + t)/(e + t).
+        // R′ = (ln²(e + t) − 1)/2 has q′ = t R″ ~ ln t, so q ~ t ln t: degree 1, but q/t diverges.
         let squared_logarithm = |t: f64| (t.signum()) * 0.5 * ((std::f64::consts::E + t.abs()).ln().powi(2) - 1.0);
         assert_eq!(reason(HorizonCalculator::from_slope(squared_logarithm).predict()), LimitFailure::Drifting);
         // A bounded q: R″ = 1/(1 + t²)^{3/2}.
         assert_eq!(slope(|t| t / (1.0 + t * t).sqrt()), LimitFailure::Vanishing);
-        // q/t oscillates in ln t: R″ = (2 + sin ln(1+t²))/(1+t) through its value is irregular.
+        // q/t² oscillates with ln t for ever.
         assert_eq!(slope(|t: f64| t * (3.0 + (0.2 * (1.0 + t * t).ln()).sin())), LimitFailure::Irregular);
         assert_eq!(value(|_| f64::NAN), LimitFailure::TooFewScales);
     }

@@ -101,9 +101,9 @@ pub(super) fn sweep(f: &impl Fn(f64) -> f64, known: Known, side: f64) -> Vec<Sca
         // The step suits degrees up to 4; steeper functions need a shorter one, found from the steepness it measures.
         let mut step = 0.03;
         let (mut conjugate, mut growth) = at(step);
-        for _ in 0..8 {
-            let shorter = 0.12 * (conjugate / growth).abs();
-            if !(shorter < 0.7 * step && shorter > 0.0) {
+        for _ in 0..6 {
+            let shorter = (0.12 * (conjugate / growth).abs()).max(step / 8.0);
+            if !(conjugate.is_finite() && growth.is_finite() && shorter < 0.7 * step) {
                 break;
             }
             step = shorter;

@@ -68,23 +68,25 @@ pub(super) fn streaming_log_sum_exp(values: impl Iterator<Item = f64>) -> f64 {
     if largest == f64::NEG_INFINITY { largest } else { largest + sum.ln() }
 }
 
-/// The root s ≥ 0 of slope(s) = target by Newton's method, to a few units in the last place.
+/// The root s ≥ 0 of r′(s) = target by Newton's method, to a few units in the last place.
 ///
-/// For a convex increasing slope start at or above the root, for a concave one at or below it: then the iterates move
-/// monotonically. Stops when the step is at most 4ε s, having taken it; a start of 0 or ∞ is returned as it is.
+/// `slopes` gives (r′, r″). For a convex increasing r′ start at or above the root, for a concave one at or below it: then
+/// the iterates move monotonically. Stops once a step is at most 10⁻¹⁰ s, having taken it: convergence is quadratic, so
+/// what is left is below rounding. A start of 0 or ∞ is returned as it is.
 #[inline(always)]
-pub(super) fn newton_root(start: f64, target: f64, slope: impl Fn(f64) -> f64, curvature: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn newton_root(start: f64, target: f64, slopes: impl Fn(f64) -> (f64, f64)) -> f64 {
     let mut s = start;
     if s == 0.0 || !s.is_finite() {
         return s;
     }
     for _ in 0..60 {
-        let step = (slope(s) - target) / curvature(s);
+        let (slope, curvature) = slopes(s);
+        let step = (slope - target) / curvature;
         if !step.is_finite() {
             break;
         }
         s -= step;
-        if step.abs() <= 4.0 * f64::EPSILON * s {
+        if step.abs() <= 1e-10 * s {
             break;
         }
     }

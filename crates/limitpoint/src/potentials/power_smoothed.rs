@@ -86,7 +86,12 @@ impl ScalarPotential for PowerSmoothed {
             return z;
         }
         let start = target.powf(1.0 / (self.p - 1.0)).max(target * self.root_lambda.powf(2.0 - self.p));
-        newton_root(start, target, |s| self.slope(s), |s| self.curvature(s)).copysign(z)
+        newton_root(start, target, |s| {
+            let m = self.smooth_abs(s);
+            let (power, u, v) = (m.powf(self.p - 2.0), s / m, self.root_lambda / m);
+            (s * power, power * ((self.p - 1.0) * u * u + v * v))
+        })
+        .copysign(z)
     }
     #[inline(always)]
     fn curvature(&self, t: f64) -> f64 {

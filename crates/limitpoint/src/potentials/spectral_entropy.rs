@@ -249,7 +249,7 @@ impl MirrorPotential for SpectralEntropy {
             }
             let mut eigen = Eigen::new(size);
             let smallest = eigen.factor(w).map_or(f64::NAN, |()| eigen.values()[0]);
-            if !(smallest > 0.0) {
+            if smallest.is_nan() || smallest <= 0.0 {
                 return Err(PotentialError::NotPositiveDefinite {
                     potential: "spectral-entropy",
                     block: block.name.clone(),

@@ -354,6 +354,25 @@ fn the_horizon_bounds_have_the_constants_of_appendix_h() {
     assert!((smoothed.factor.powi(3) - 3.5 / 2.0).abs() < 1e-13 && (smoothed.offset.powi(3) - 150.0).abs() < 1e-10);
 }
 
+/// The sharper bound pQ/φ^p − 1 ≤ p λ n^{1−2/p}/(2(p−1)‖θ‖_p^{p−2}), which vanishes as the weights grow.
+#[test]
+fn the_smoothed_gap_closes_at_the_predicted_rate() {
+    let mut stream = Streams::new(3).stream("gap");
+    for (p, lambda) in [(3.0, 1.0), (4.0, 0.1), (2.5, 2.0)] {
+        let mut potential = PotentialSpec::Smoothed { p, lambda }.build(&ParamLayout::vector(6)).unwrap();
+        for size in [0.1, 1.0, 100.0] {
+            let mut theta = [0.0; 6];
+            stream.fill_normal(&mut theta);
+            theta.iter_mut().for_each(|t| *t *= size);
+            let horizon = potential.horizon(&theta);
+            let norm = horizon / (p - 1.0).powf(1.0 / p);
+            let gap = p * potential.conjugate_at(&theta) / horizon.powf(p) - 1.0;
+            let bound = p * lambda * 6f64.powf(1.0 - 2.0 / p) / (2.0 * (p - 1.0) * norm.powf(p - 2.0));
+            assert!(gap > 0.0 && gap <= bound * (1.0 + 1e-10), "p {p} size {size}: {gap} > {bound}");
+        }
+    }
+}
+
 #[test]
 fn blocks_and_entries_add_up_to_the_conjugate() {
     everywhere("entries", |name, potential, _, layout, theta, _| {
