@@ -1,7 +1,6 @@
 //! The von Neumann entropy of positive definite matrices.
 
 use super::blocks::Trainable;
-use super::separable::check_length;
 use super::{Entries, Entropy, HorizonBounds, MirrorPotential, PotentialError, ScalarPotential};
 use crate::linalg::{Eigen, dot, matmul, matmul_nt, matmul_tn, max_abs};
 use crate::numeric::compensated_sum;
@@ -232,7 +231,6 @@ impl MirrorPotential for SpectralEntropy {
 
     fn check_domain(&self, theta: &[f64]) -> Result<(), PotentialError> {
         super::quadratic::check_finite("spectral-entropy", theta, &self.place)?;
-        check_length(theta, &self.place)?;
         for block in &self.place.blocks {
             let (w, size) = (&theta[block.range()], block.rows);
             let tolerance = SYMMETRY_TOLERANCE * max_abs(w);
