@@ -12,7 +12,8 @@ fn steps(criterion: &mut Criterion) {
         for (threads, precision) in [(1, Precision::F64), (2, Precision::F64), (1, Precision::F32)] {
             let mut descent = workload.start(threads, precision).expect("the built-in workloads are valid");
             group.throughput(Throughput::Elements(spec.flops() as u64));
-            let id = format!("{}/{}x{}/{:?}/{threads}t/{precision:?}", spec.name, spec.examples, spec.features, spec.widths);
+            let id =
+                format!("{}/{}x{}/{:?}/{threads}t/{precision:?}", spec.name, spec.examples, spec.features, spec.widths);
             group.bench_function(id, |bencher| {
                 bencher.iter(|| std::hint::black_box(descent.advance().expect("a step succeeds")));
             });

@@ -40,8 +40,7 @@ pub fn layer_product(
     homogeneity: Option<&crate::models::Homogeneity>,
 ) -> f64 {
     let Some(homogeneity) = homogeneity else { return f64::NAN };
-    let size = |blocks: &[usize]| {
-        blocks.iter().map(|b| norm2(&params[layout.blocks()[*b].range()])).fold(0.0, f64::hypot)
-    };
+    let size =
+        |blocks: &[usize]| blocks.iter().map(|b| norm2(&params[layout.blocks()[*b].range()])).fold(0.0, f64::hypot);
     homogeneity.groups.iter().map(|group| size(&group.blocks).powf(group.degree)).product()
 }

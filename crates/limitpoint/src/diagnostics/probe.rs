@@ -85,7 +85,8 @@ impl Probe {
         linear: bool,
     ) -> Result<Self, DiagnosticsError> {
         let fractions = spec.residual_tolerances.iter().map(|t| ("residual_tolerances", *t));
-        for (what, value) in fractions.chain([("small_below", spec.small_below), ("support_within", spec.support_within)])
+        for (what, value) in
+            fractions.chain([("small_below", spec.small_below), ("support_within", spec.support_within)])
         {
             if !(0.0..1.0).contains(&value) {
                 return Err(DiagnosticsError::OutOfRange { what, value });

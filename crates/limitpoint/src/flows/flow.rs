@@ -269,7 +269,8 @@ impl Flow {
                 return Ok(());
             }
             self.rejected += 1;
-            self.step = if error.is_finite() { next_step(self.step, error).min(0.9 * self.step) } else { 0.2 * self.step };
+            self.step =
+                if error.is_finite() { next_step(self.step, error).min(0.9 * self.step) } else { 0.2 * self.step };
         }
     }
 
@@ -279,8 +280,8 @@ impl Flow {
         for range in &self.trainable {
             for i in range.clone() {
                 let error: f64 = ERROR.iter().zip(&self.stages).map(|(weight, slope)| weight * slope[i]).sum();
-                let allowed = self.tolerance.absolute
-                    + self.tolerance.relative * self.state[i].abs().max(self.trial[i].abs());
+                let allowed =
+                    self.tolerance.absolute + self.tolerance.relative * self.state[i].abs().max(self.trial[i].abs());
                 sum += (self.step * error / allowed).powi(2);
                 count += 1;
             }

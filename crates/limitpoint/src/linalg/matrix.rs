@@ -29,7 +29,11 @@ impl Matrix {
     /// From a flat row-major vector; the length must be rows · cols.
     pub fn from_vec(rows: usize, cols: usize, data: Vec<f64>) -> Result<Self, super::LinalgError> {
         if data.len() != rows * cols {
-            return Err(super::LinalgError::Shape { what: "the matrix data", found: data.len(), expected: rows * cols });
+            return Err(super::LinalgError::Shape {
+                what: "the matrix data",
+                found: data.len(),
+                expected: rows * cols,
+            });
         }
         Ok(Self { rows, cols, data })
     }
@@ -106,7 +110,16 @@ pub fn matmul_tn(c: &mut [f64], a: &[f64], b: &[f64], m: usize, k: usize, n: usi
 
 /// One sequential `gemm` call; strides are (row, column).
 #[expect(clippy::too_many_arguments, reason = "the arguments of a matrix product")]
-fn product(c: &mut [f64], a: &[f64], a_strides: (usize, usize), b: &[f64], b_strides: (usize, usize), m: usize, k: usize, n: usize) {
+fn product(
+    c: &mut [f64],
+    a: &[f64],
+    a_strides: (usize, usize),
+    b: &[f64],
+    b_strides: (usize, usize),
+    m: usize,
+    k: usize,
+    n: usize,
+) {
     assert!(a.len() >= m * k && b.len() >= k * n && c.len() >= m * n, "operands of a product are too short");
     // SAFETY: the lengths are checked above and the strides stay inside m*k, k*n and m*n entries.
     unsafe {

@@ -100,10 +100,26 @@ macro_rules! real {
 }
 
 real!(
-    f64, f64s, F64_LANES, splat_f64s, add_f64s, mul_f64s, mul_add_e_f64s, greater_than_f64s, select_f64s,
+    f64,
+    f64s,
+    F64_LANES,
+    splat_f64s,
+    add_f64s,
+    mul_f64s,
+    mul_add_e_f64s,
+    greater_than_f64s,
+    select_f64s,
     reduce_sum_f64s
 );
 real!(
-    f32, f32s, F32_LANES, splat_f32s, add_f32s, mul_f32s, mul_add_e_f32s, greater_than_f32s, select_f32s,
+    f32,
+    f32s,
+    F32_LANES,
+    splat_f32s,
+    add_f32s,
+    mul_f32s,
+    mul_add_e_f32s,
+    greater_than_f32s,
+    select_f32s,
     reduce_sum_f32s
 );

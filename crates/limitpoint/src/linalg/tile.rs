@@ -150,7 +150,9 @@ pub unsafe fn into_panels<T: Real, S: Simd, F: Finish<T>>(
                 unsafe {
                     let waiting = waiting.wrapping_add(row * width);
                     let mut tile: Tile<T, S, R, NV> = if from > 0 {
-                        std::array::from_fn(|r| std::array::from_fn(|v| T::load::<S>(waiting.add(r * width + v * lanes))))
+                        std::array::from_fn(|r| {
+                            std::array::from_fn(|v| T::load::<S>(waiting.add(r * width + v * lanes)))
+                        })
                     } else {
                         std::array::from_fn(|r| {
                             [T::splat(simd, bias.map_or(T::default(), |bias| *bias.add(row + r))); NV]
@@ -217,7 +219,7 @@ pub unsafe fn weight_rows<T: Real, S: Simd, F: Finish<T>>(
                 let mut tile: Tile<T, S, R, NV> = [[T::splat(simd, T::default()); NV]; R];
                 for examples in 0..d.count() {
                     let own = Rows { start: start.add(d.offset(examples, row)), row: width, step: 1 };
-                    let from = b.data().as_ptr().add(b.offset(index, examples * width) );
+                    let from = b.data().as_ptr().add(b.offset(index, examples * width));
                     accumulate::<T, S, R, NV>(simd, d.filled(examples), own, from, b.width(), &mut tile);
                 }
                 finish.finish(simd, row, index * b.width(), tile);

@@ -50,7 +50,15 @@ pub fn sum_abs(v: &[f64]) -> f64 {
 
 /// max |vᵢ|; 0 for an empty slice, NaN if any entry is NaN.
 pub fn max_abs(v: &[f64]) -> f64 {
-    v.iter().fold(0.0, |largest: f64, x| if x.is_nan() { f64::NAN } else if x.abs() > largest { x.abs() } else { largest })
+    v.iter().fold(0.0, |largest: f64, x| {
+        if x.is_nan() {
+            f64::NAN
+        } else if x.abs() > largest {
+            x.abs()
+        } else {
+            largest
+        }
+    })
 }
 
 /// target += factor · v.

@@ -45,9 +45,27 @@ impl Activation {
     pub fn value(self, z: f64) -> f64 {
         match self {
             Self::Identity => z,
-            Self::Relu => if z > 0.0 { z } else { 0.0 },
-            Self::LeakyRelu { slope } => if z > 0.0 { z } else { slope * z },
-            Self::ReluPower { power } => if z > 0.0 { z.powi(power as i32) } else { 0.0 },
+            Self::Relu => {
+                if z > 0.0 {
+                    z
+                } else {
+                    0.0
+                }
+            }
+            Self::LeakyRelu { slope } => {
+                if z > 0.0 {
+                    z
+                } else {
+                    slope * z
+                }
+            }
+            Self::ReluPower { power } => {
+                if z > 0.0 {
+                    z.powi(power as i32)
+                } else {
+                    0.0
+                }
+            }
             Self::Quadratic => z * z,
         }
     }
@@ -56,10 +74,34 @@ impl Activation {
     pub fn slope(self, z: f64) -> f64 {
         match self {
             Self::Identity => 1.0,
-            Self::Relu => if z > 0.0 { 1.0 } else { 0.0 },
-            Self::LeakyRelu { slope } => if z > 0.0 { 1.0 } else { slope },
-            Self::ReluPower { power: 1 } => if z > 0.0 { 1.0 } else { 0.0 },
-            Self::ReluPower { power } => if z > 0.0 { f64::from(power) * z.powi(power as i32 - 1) } else { 0.0 },
+            Self::Relu => {
+                if z > 0.0 {
+                    1.0
+                } else {
+                    0.0
+                }
+            }
+            Self::LeakyRelu { slope } => {
+                if z > 0.0 {
+                    1.0
+                } else {
+                    slope
+                }
+            }
+            Self::ReluPower { power: 1 } => {
+                if z > 0.0 {
+                    1.0
+                } else {
+                    0.0
+                }
+            }
+            Self::ReluPower { power } => {
+                if z > 0.0 {
+                    f64::from(power) * z.powi(power as i32 - 1)
+                } else {
+                    0.0
+                }
+            }
             Self::Quadratic => 2.0 * z,
         }
     }

@@ -33,7 +33,11 @@ impl DiagonalNetwork {
             return Err(ModelError::EmptyInputs { rows: inputs.rows, cols: inputs.cols });
         }
         if !(1..=16).contains(&factors) {
-            return Err(ModelError::OutOfRange { what: "the number of factors", value: factors as f64, range: "1 to 16" });
+            return Err(ModelError::OutOfRange {
+                what: "the number of factors",
+                value: factors as f64,
+                range: "1 to 16",
+            });
         }
         let names: Vec<String> = (1..=factors).map(|m| format!("factor{m}")).collect();
         let layout = ParamLayout::new(names.iter().map(|name| (name.as_str(), inputs.cols, 1)))?;

@@ -150,7 +150,9 @@ impl ModelSpec {
                     widths: widths.clone(),
                     outputs,
                     activation: *activation,
-                    biases: (0..layers).map(|l| *biases == Biases::All || (*biases == Biases::First && l == 0)).collect(),
+                    biases: (0..layers)
+                        .map(|l| *biases == Biases::All || (*biases == Biases::First && l == 0))
+                        .collect(),
                     frozen: (0..layers).map(|l| frozen.contains(&(l + 1))).collect(),
                     output_scale: match output_scale {
                         OutputScale::One => 1.0,

@@ -61,7 +61,8 @@ fn naive_scores(spec: &ModelSpec, x: &Matrix, outputs: usize, layout: &ParamLayo
             a = (0..w.rows)
                 .map(|j| {
                     let row = &theta[w.offset + j * w.cols..w.offset + (j + 1) * w.cols];
-                    let z = row.iter().zip(&a).map(|(w, a)| w * a).sum::<f64>() + bias.map_or(0.0, |b| theta[b.offset + j]);
+                    let z =
+                        row.iter().zip(&a).map(|(w, a)| w * a).sum::<f64>() + bias.map_or(0.0, |b| theta[b.offset + j]);
                     if l < layers { activation.value(z) } else { scale * z }
                 })
                 .collect();
@@ -86,7 +87,10 @@ fn scores_follow_the_definition_at_every_shape() {
                     let size = expected.iter().fold(1.0f64, |m, s| m.max(s.abs()));
                     let tolerance = if precision == Precision::F64 { 1e-12 } else { 2e-4 };
                     for (score, value) in model.scores(&theta).iter().zip(&expected) {
-                        assert!((score - value).abs() < tolerance * size, "{spec:?} {examples}x{features} {precision:?}");
+                        assert!(
+                            (score - value).abs() < tolerance * size,
+                            "{spec:?} {examples}x{features} {precision:?}"
+                        );
                     }
                 }
             }
@@ -214,7 +218,9 @@ fn gradients_obey_euler_and_scale_with_degree_minus_one() {
 #[test]
 fn one_two_and_three_threads_give_identical_bits() {
     let mut stream = Streams::new(6).stream("threads");
-    for (examples, features, widths) in [(250, 32, vec![1024]), (100, 784, vec![128]), (200, 2, vec![100, 100]), (64, 30, vec![300, 200, 150])] {
+    for (examples, features, widths) in
+        [(250, 32, vec![1024]), (100, 784, vec![128]), (200, 2, vec![100, 100]), (64, 30, vec![300, 200, 150])]
+    {
         let x = inputs(examples, features, &mut stream);
         for outputs in [1, 10] {
             let mut reference: Option<Vec<u64>> = None;

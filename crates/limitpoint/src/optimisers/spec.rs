@@ -278,7 +278,11 @@ impl OptimiserSpec {
     pub fn catalogue() -> Vec<CatalogueEntry> {
         let entry = |key, formula, reference| CatalogueEntry { key, formula, reference };
         vec![
-            entry("steepest", "θ + η‖g‖_* d, d = argmin_{‖d‖≤1} ⟨g,d⟩ (gradient, sign, coordinate, spectral)", "A.eq1, B.eq11"),
+            entry(
+                "steepest",
+                "θ + η‖g‖_* d, d = argmin_{‖d‖≤1} ⟨g,d⟩ (gradient, sign, coordinate, spectral)",
+                "A.eq1, B.eq11",
+            ),
             entry("heavy-ball", "θ + β(θ − θ⁻) − ηg", "B.gd2.1"),
             entry("nesterov", "y = θ + β(θ − θ⁻), θ⁺ = y − η∇L(y)", "B.gd2.1"),
             entry("mirror", "∇R(θ⁺) = ∇R(θ) − ηg, with dual or primal momentum", "B.thm1, B.eq7, B.eq8, C.flow"),
@@ -349,12 +353,9 @@ impl FromStr for OptimiserSpec {
             "heavy-ball" => Self::HeavyBall { momentum: nine_tenths() },
             "nesterov" => Self::Nesterov { momentum: nine_tenths() },
             "adam" => Self::Adam { beta1: nine_tenths(), beta2: beta2(), epsilon: epsilon() },
-            "adam-w" => Self::AdamW {
-                beta1: nine_tenths(),
-                beta2: beta2(),
-                epsilon: epsilon(),
-                weight_decay: hundredth(),
-            },
+            "adam-w" => {
+                Self::AdamW { beta1: nine_tenths(), beta2: beta2(), epsilon: epsilon(), weight_decay: hundredth() }
+            }
             "ada-grad" => Self::AdaGrad { epsilon: 0.0, initial: 0.0 },
             "rms-prop" => Self::RmsProp { decay: rms_decay(), epsilon: epsilon() },
             "signum" => Self::Signum { momentum: nine_tenths() },

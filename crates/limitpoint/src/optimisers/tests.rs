@@ -12,7 +12,10 @@ use crate::params::ParamLayout;
 use crate::potentials::PotentialSpec;
 
 fn layout() -> ParamLayout {
-    ParamLayout::new([("layer1.weight", 4, 3), ("layer2.weight", 1, 4), ("extra", 2, 2)]).unwrap().freeze(&["extra"]).unwrap()
+    ParamLayout::new([("layer1.weight", 4, 3), ("layer2.weight", 1, 4), ("extra", 2, 2)])
+        .unwrap()
+        .freeze(&["extra"])
+        .unwrap()
 }
 
 fn context(step: u64) -> StepContext {
@@ -230,7 +233,7 @@ fn accumulating_shampoo_agrees_with_the_pseudo_inverse_roots() {
 #[test]
 fn newton_schulz_reports_an_honest_polar_error() {
     let layout = ParamLayout::new([("w", 8, 5)]).unwrap();
-    let mut error_after = |method| {
+    let error_after = |method| {
         let mut muon = Muon::new(0.0, false, method, OtherBlocks::Polar, &layout).unwrap();
         let mut g = vec![0.0; 40];
         Streams::new(3).stream("g").fill_normal(&mut g);
@@ -259,8 +262,7 @@ fn momentum_in_primal_and_dual_space_agree_for_the_euclidean_potential() {
         }
         params
     };
-    let mirror =
-        |space| OptimiserSpec::Mirror { potential: PotentialSpec::Euclidean, space, beta: 0.8, gamma: 0.8 };
+    let mirror = |space| OptimiserSpec::Mirror { potential: PotentialSpec::Euclidean, space, beta: 0.8, gamma: 0.8 };
     let nesterov = run(OptimiserSpec::Nesterov { momentum: 0.8 });
     for space in [MomentumSpace::Dual, MomentumSpace::Primal] {
         assert!(run(mirror(space)).iter().zip(&nesterov).all(|(a, b)| (a - b).abs() < 1e-12));

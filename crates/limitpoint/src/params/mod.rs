@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn neighbouring_trainable_blocks_merge() {
-        let layout = ParamLayout::new([("a", 1, 2), ("b", 1, 3), ("c", 1, 1), ("d", 2, 2)]).unwrap().freeze(&["c"]).unwrap();
+        let layout =
+            ParamLayout::new([("a", 1, 2), ("b", 1, 3), ("c", 1, 1), ("d", 2, 2)]).unwrap().freeze(&["c"]).unwrap();
         assert_eq!(layout.trainable_ranges(), vec![0..5, 6..10]);
         assert_eq!(layout.trainable().count(), 3);
     }

@@ -156,7 +156,7 @@ fn loss_after_a_chunk(workload: &Workload, threads: usize) -> anyhow::Result<f64
 pub(super) fn steps_per_second(workload: &Workload, threads: usize, seconds: f64) -> anyhow::Result<f64> {
     let mut descent: Descent = workload.start(threads, Precision::F64)?;
     let start = descent.state();
-    let mut chunk = |descent: &mut Descent| -> anyhow::Result<()> {
+    let chunk = |descent: &mut Descent| -> anyhow::Result<()> {
         descent.restore(&start)?;
         for _ in 0..CHUNK {
             descent.advance()?;

@@ -209,7 +209,17 @@ impl<T: Real> WithSimd for Head<'_, T> {
             let waiting = scores.wrapping_add(panel * rows * input.width());
             // SAFETY: buffers are sized by the network; panels are this thread's.
             unsafe {
-                into_panels(simd, 0..outputs, depth, weights, bias.map(|b| b.0), input, panel..panel + 1, waiting, &mut self);
+                into_panels(
+                    simd,
+                    0..outputs,
+                    depth,
+                    weights,
+                    bias.map(|b| b.0),
+                    input,
+                    panel..panel + 1,
+                    waiting,
+                    &mut self,
+                );
             }
         }
     }
@@ -347,7 +357,17 @@ impl<T: Real> Backward<'_, T> {
                 let panels = 0..above.count();
                 // SAFETY: rows of this thread.
                 unsafe {
-                    into_panels(simd, rows.clone(), above.rows(), *weights, None, above, panels, self.waiting, &mut mask);
+                    into_panels(
+                        simd,
+                        rows.clone(),
+                        above.rows(),
+                        *weights,
+                        None,
+                        above,
+                        panels,
+                        self.waiting,
+                        &mut mask,
+                    );
                 }
             }
         }
@@ -356,9 +376,14 @@ impl<T: Real> Backward<'_, T> {
             // SAFETY: kinks lie inside the layer; weights are readable for these rows.
             unsafe {
                 let raw = match &self.source {
-                    Source::SingleHead { head, cotangent, .. } => (*head.0.add(unit)).to_f64() * cotangent[example].to_f64(),
+                    Source::SingleHead { head, cotangent, .. } => {
+                        (*head.0.add(unit)).to_f64() * cotangent[example].to_f64()
+                    }
                     Source::Layer { weights, above } => (0..above.rows())
-                        .map(|k| (*weights.start.add(unit * weights.row + k * weights.step)).to_f64() * above.get(k, example).to_f64())
+                        .map(|k| {
+                            (*weights.start.add(unit * weights.row + k * weights.step)).to_f64()
+                                * above.get(k, example).to_f64()
+                        })
                         .sum(),
                 };
                 *signals.at(example / width, unit).add(example % width) = T::from_f64(slope * raw);
@@ -409,7 +434,11 @@ impl<T: Real> WithSimd for Backward<'_, T> {
                         let mut sum = T::splat(simd, T::default());
                         for panel in 0..self.shape.count() {
                             for v in 0..self.shape.vectors(panel) {
-                                sum = T::add(simd, sum, T::load::<S>(self.signals.at(panel, row).add(v * T::lanes::<S>())));
+                                sum = T::add(
+                                    simd,
+                                    sum,
+                                    T::load::<S>(self.signals.at(panel, row).add(v * T::lanes::<S>())),
+                                );
                             }
                         }
                         *bias.add(row) = T::reduce_sum(simd, sum).to_f64();

@@ -56,7 +56,8 @@ impl Architecture {
             }
         }
         let frozen: Vec<&str> = names.iter().filter(|name| name.3).map(|name| name.0.as_str()).collect();
-        Ok(ParamLayout::new(names.iter().map(|(name, rows, cols, _)| (name.as_str(), *rows, *cols)))?.freeze(&frozen)?)
+        Ok(ParamLayout::new(names.iter().map(|(name, rows, cols, _)| (name.as_str(), *rows, *cols)))?
+            .freeze(&frozen)?)
     }
 
     /// Degrees by composition: layer l has the product of the activation degrees after it. A bias is harmless only in the
