@@ -51,6 +51,11 @@ use crate::schedules::StepContext;
 
 /// One way of moving parameters downhill.
 pub trait Optimiser: Send {
+    /// Called before the gradient of each step is taken, with what is known at the current point.
+    fn prepare(&mut self, context: &StepContext) {
+        let _ = context;
+    }
+
     /// Writes the point where the gradient must be taken, if it is not `params` itself (Nesterov's look-ahead).
     fn look_ahead(&mut self, params: &[f64], out: &mut [f64]) -> bool {
         let _ = (params, out);

@@ -53,7 +53,7 @@ impl Steepest {
 impl Optimiser for Steepest {
     fn subgradient(&mut self, objective: &mut Objective, params: &[f64], gradient: &mut LogScaled) {
         self.resolved = None;
-        let kinks = if self.minimum_norm { objective.kinks(self.reach) } else { Vec::new() };
+        let kinks = if self.minimum_norm { objective.kinks(params, self.reach) } else { Vec::new() };
         if kinks.is_empty() {
             return objective.backward(params, gradient);
         }
