@@ -130,6 +130,8 @@ impl Probe {
             columns.extend(names.iter().map(|name| format!("{name}.{key}")));
             if homogeneity.is_some() {
                 columns.push(format!("balance_drift.{key}"));
+                let groups = homogeneity.map_or(0, |homogeneity| homogeneity.groups.len());
+                columns.extend((1..=groups).map(|group| format!("balance.{key}.group{group}")));
             }
         }
         Ok(Self {
@@ -202,6 +204,7 @@ impl Probe {
                 let drift = self.start.as_ref().map_or(0.0, |start| balance.drift_since(&start[index]));
                 // no law holds for a potential that mixes blocks
                 out.push(if potential.is_block_separable() { drift } else { f64::NAN });
+                out.extend_from_slice(&balance.values);
                 balances.push(balance);
             }
         }

@@ -76,6 +76,12 @@ pub trait Optimiser: Send {
         log_step: f64,
     ) -> Result<(), OptimiserError>;
 
+    /// Numbers worth watching about the last step, by name: Muon's polar error, the kinks a minimum-norm step resolved and
+    /// the duality gap it left. May cost more than a step.
+    fn report(&mut self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+
     /// Everything remembered between steps.
     fn state(&self) -> OptimiserState;
 

@@ -183,6 +183,10 @@ impl Optimiser for Muon {
         Ok(())
     }
 
+    fn report(&mut self) -> Vec<(&'static str, f64)> {
+        vec![("polar_error", self.polar_error().unwrap_or(f64::NAN))]
+    }
+
     fn state(&self) -> OptimiserState {
         self.moment.save("moment", OptimiserState::new("muon"))
     }

@@ -77,6 +77,10 @@ impl Optimiser for Switch {
         self.active().step(params, gradient, context, log_step)
     }
 
+    fn report(&mut self) -> Vec<(&'static str, f64)> {
+        self.active().report()
+    }
+
     fn state(&self) -> OptimiserState {
         OptimiserState::new("switch")
             .with_number("switched", f64::from(u8::from(self.switched)))

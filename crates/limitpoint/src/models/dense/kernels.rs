@@ -433,7 +433,7 @@ impl<T: Real> Backward<'_, T> {
     /// z → δ for the rows of one chunk.
     #[inline(always)]
     unsafe fn signals<S: Simd>(&self, simd: S, rows: Range<usize>) {
-        let (signals, activation, lanes) = (self.signals, self.activation, T::lanes::<S>());
+        let (signals, activation) = (self.signals, self.activation);
         match &self.source {
             Source::SingleHead { head, cotangent, gradient } => {
                 with_shape!(activation, |shape| {
