@@ -170,10 +170,10 @@ impl Descent {
         self.epoch_order = state.order.0;
         self.order = RandomStream::at(self.epoch_order);
         self.next_batch = state.order.1;
-        if let Batching::Mini { size } = self.batching {
-            if self.next_batch * size >= self.permutation.len() {
-                return Err(DriverError::BatchSize { size, examples: self.permutation.len() });
-            }
+        if let Batching::Mini { size } = self.batching
+            && self.next_batch * size >= self.permutation.len()
+        {
+            return Err(DriverError::BatchSize { size, examples: self.permutation.len() });
         }
         if self.next_batch > 0 {
             self.shuffle();

@@ -248,7 +248,7 @@ impl Flow {
     pub fn advance(&mut self, objective: &mut Objective) -> Result<(), FlowError> {
         let (old_loss, old_climb) = (self.log_loss, self.climb);
         loop {
-            if !(self.step > 1e-14 * self.rescaled_time) || !self.step.is_finite() {
+            if self.step <= 1e-14 * self.rescaled_time || !self.step.is_finite() {
                 // leave the last accepted point, not the rejected trial
                 self.trial.copy_from_slice(&self.state);
                 self.params_of_trial();

@@ -32,6 +32,12 @@ impl<T: Real> RawPanels<T> {
         Self { rows: panels.rows(), width: panels.width(), start: panels.data_mut().as_mut_ptr() }
     }
 
+    /// The number at an index. A method, so that closures borrow the whole and not the bare pointer.
+    pub fn place(&self, index: usize) -> *mut T {
+        self.start.wrapping_add(index)
+    }
+
+    /// The first number of a row of a panel.
     #[inline(always)]
     pub fn at(&self, panel: usize, row: usize) -> *mut T {
         self.start.wrapping_add((panel * self.rows + row) * self.width)
@@ -46,6 +52,12 @@ impl<T> Clone for Raw<T> {
     }
 }
 impl<T> Copy for Raw<T> {}
+impl<T> Raw<T> {
+    /// The address `index` numbers on. A method, so that closures borrow the whole and not the bare pointer.
+    pub fn at(&self, index: usize) -> *const T {
+        self.0.wrapping_add(index)
+    }
+}
 // SAFETY: as for RawPanels.
 unsafe impl<T: Sync> Send for Raw<T> {}
 // SAFETY: as for RawPanels.

@@ -265,7 +265,7 @@ impl<T: Real> DenseNetwork<T> {
 
     /// The parameters of a planar network.
     fn planar_weights(&self, weights: Raw<T>) -> PlanarWeights<T> {
-        let at = |offset: usize| Raw(weights.0.wrapping_add(offset));
+        let at = |offset: usize| Raw(weights.at(offset));
         PlanarWeights {
             hidden: at(self.layers[0].weight),
             bias: self.layers[0].bias.map(at),
@@ -298,9 +298,8 @@ impl<T: Real> DenseNetwork<T> {
         let (activation, arch, cotangent) = (self.architecture.activation, self.arch, self.cotangent.as_slice());
         let (layer, head) = (&self.layers[0], &self.layers[1]);
         share(&self.team, units.div_ceil(block), units * self.examples * 8, |blocks| {
-            let gradient = gradient;
             let rows = blocks.start * block..(blocks.end * block).min(units);
-            let at = |offset: usize| gradient.start.wrapping_add(offset);
+            let at = |offset: usize| gradient.place(offset);
             arch.dispatch(PlanarBackward {
                 rows,
                 weights,
@@ -338,8 +337,7 @@ impl<T: Real> DenseNetwork<T> {
             let (activation, arch) = (self.architecture.activation, self.arch);
             let cost = layer.inputs * layer.outputs * self.examples;
             share(&self.team, layer.outputs.div_ceil(block), cost, |blocks| {
-                let weights = weights;
-                let at = |offset: usize| weights.0.wrapping_add(offset);
+                let at = |offset: usize| weights.at(offset);
                 arch.dispatch(Forward {
                     rows: blocks.start * block..(blocks.end * block).min(layer.outputs),
                     weights: Rows { start: at(layer.weight), row: layer.inputs, step: 1 },
@@ -350,7 +348,7 @@ impl<T: Real> DenseNetwork<T> {
                     output,
                     turned,
                     head: head.map(|offset| (Raw(at(offset)), partial, block)),
-                    waiting: { waiting }.start,
+                    waiting: waiting.place(0),
                 });
             });
         }
@@ -390,11 +388,10 @@ impl<T: Real> DenseNetwork<T> {
         let layer = &self.layers[self.layers.len() - 1];
         let arch = self.arch;
         share(&self.team, input.count(), layer.inputs * layer.outputs * self.examples, |panels| {
-            let weights = weights;
             arch.dispatch(Head {
                 outputs: layer.outputs,
-                weights: Rows { start: weights.0.wrapping_add(layer.weight), row: layer.inputs, step: 1 },
-                bias: layer.bias.map(|offset| Raw(weights.0.wrapping_add(offset))),
+                weights: Rows { start: weights.at(layer.weight), row: layer.inputs, step: 1 },
+                bias: layer.bias.map(|offset| Raw(weights.at(offset))),
                 input,
                 panels,
                 scores: outer,
@@ -462,17 +459,16 @@ impl<T: Real> DenseNetwork<T> {
             let single = fused && h + 1 == head;
             let cost = layer.outputs * self.examples * (layer.inputs + if single { 1 } else { next.outputs });
             share(&self.team, layer.outputs.div_ceil(block), cost, |blocks| {
-                let (weights, gradient, waiting) = (weights, gradient, waiting);
                 let wanted = !no_gradient && !layer.frozen;
                 let source = if single {
                     Source::SingleHead {
-                        head: Raw(weights.0.wrapping_add(next.weight)),
+                        head: Raw(weights.at(next.weight)),
                         cotangent,
-                        gradient: (!no_gradient && !next.frozen).then(|| gradient.start.wrapping_add(next.weight)),
+                        gradient: (!no_gradient && !next.frozen).then(|| gradient.place(next.weight)),
                     }
                 } else {
                     Source::Layer {
-                        weights: Rows { start: weights.0.wrapping_add(next.weight), row: 1, step: next.inputs },
+                        weights: Rows { start: weights.at(next.weight), row: 1, step: next.inputs },
                         above: above.first().map_or(outer, |hidden| &hidden.signals),
                     }
                 };
@@ -485,12 +481,12 @@ impl<T: Real> DenseNetwork<T> {
                     kinks,
                     weights: match (input, turned) {
                         (Some(input), Some(turned)) if wanted => {
-                            Some(WeightGradient { input, turned, gradient: gradient.start.wrapping_add(layer.weight) })
+                            Some(WeightGradient { input, turned, gradient: gradient.place(layer.weight) })
                         }
                         _ => None,
                     },
-                    bias: layer.bias.filter(|_| wanted).map(|offset| gradient.start.wrapping_add(offset)),
-                    waiting: waiting.start,
+                    bias: layer.bias.filter(|_| wanted).map(|offset| gradient.place(offset)),
+                    waiting: waiting.place(0),
                 });
             });
         }
@@ -524,13 +520,12 @@ impl<T: Real> DenseNetwork<T> {
         };
         let (arch, outer) = (self.arch, &self.outer);
         share(&self.team, turned.count(), layer.inputs * outputs * self.examples, |panels| {
-            let gradient = gradient;
             arch.dispatch(HeadGradient {
                 outputs,
                 cotangent: outer,
                 turned,
                 panels,
-                gradient: gradient.start.wrapping_add(layer.weight),
+                gradient: gradient.place(layer.weight),
             });
         });
     }

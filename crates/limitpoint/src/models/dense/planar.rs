@@ -154,16 +154,16 @@ impl<T: Real> PlanarBackward<'_, T> {
                         let weight = T::splat(simd, *self.weights.head.0.add(first + u));
                         let signal = shape.slope_times::<T, S>(simd, z, T::mul(simd, weight, r));
                         bias[u] = T::add(simd, bias[u], signal);
-                        for i in 0..IN {
-                            hidden[u][i] = T::mul_add(simd, signal, x[i], hidden[u][i]);
+                        for (sum, x) in hidden[u].iter_mut().zip(x) {
+                            *sum = T::mul_add(simd, signal, x, *sum);
                         }
                     }
                 }
             }
             for u in 0..R {
                 if let Some(to) = self.hidden {
-                    for i in 0..IN {
-                        *to.add((first + u) * IN + i) = T::reduce_sum(simd, hidden[u][i]).to_f64();
+                    for (i, sum) in hidden[u].into_iter().enumerate() {
+                        *to.add((first + u) * IN + i) = T::reduce_sum(simd, sum).to_f64();
                     }
                 }
                 if let Some(to) = self.bias {
