@@ -14,7 +14,8 @@ use crate::potentials::{MirrorPotential, PotentialSpec};
 ///
 /// The state is θ for steepest flows and z = ∇R(θ) for mirror flow. [`Flow::advance`] makes one accepted step of the
 /// embedded pair in the rescaled time τ, dτ = L dt; a step is accepted when the root mean square of error / (absolute +
-/// relative·|state|) is at most 1.
+/// relative·|state|) is at most 1. Losses of regression fall exponentially in plain time and would be over after a finite
+/// τ, so for them τ = t.
 ///
 /// ```
 /// use limitpoint::data::{Dataset, Targets};
@@ -44,6 +45,8 @@ pub struct Flow {
     trial: Vec<f64>,
     gradient: LogScaled,
     log_loss: f64,
+    /// Whether τ runs with L dt; plain time otherwise.
+    rescaled: bool,
     /// du/dτ at the current point, u = −ln L.
     climb: f64,
     step: f64,
@@ -134,6 +137,7 @@ impl Flow {
             trial: vec![0.0; length],
             gradient: LogScaled::zeros(length),
             log_loss: f64::NAN,
+            rescaled: !objective.is_regression(),
             climb: 0.0,
             step: 0.0,
             rescaled_time: 0.0,
@@ -169,7 +173,7 @@ impl Flow {
         self.log_time
     }
 
-    /// τ = ∫ L dt.
+    /// τ = ∫ L dt; for regression τ = t.
     pub fn rescaled_time(&self) -> f64 {
         self.rescaled_time
     }
@@ -219,6 +223,10 @@ impl Flow {
                 self.stages[stage].iter_mut().zip(&self.gradient.direction).for_each(|(k, g)| *k = -g);
             }
         }
+        if !self.rescaled {
+            let loss = self.gradient.log_scale.exp();
+            self.stages[stage].iter_mut().for_each(|k| *k *= loss);
+        }
     }
 
     /// θ of a trial state, into `self.params`; frozen entries stay.
@@ -255,14 +263,16 @@ impl Flow {
             }
             let error = self.error_of_trial();
             let log_loss = objective.log_loss();
-            if error <= 1.0 && log_loss.is_finite() {
+            let solved = log_loss == f64::NEG_INFINITY && !self.rescaled;
+            if error <= 1.0 && (log_loss.is_finite() || solved) {
                 let step = self.step;
                 self.state.copy_from_slice(&self.trial);
                 self.stages.swap(0, STAGES - 1);
                 self.log_loss = log_loss;
                 self.climb = self.climb();
                 let (start, end) = ((-old_loss, old_climb), (-log_loss, self.climb));
-                self.log_time = log_add_exp(self.log_time, log_integral_of_exp(step, start, end));
+                let log_step = if self.rescaled { log_integral_of_exp(step, start, end) } else { step.ln() };
+                self.log_time = log_add_exp(self.log_time, log_step);
                 self.rescaled_time += step;
                 self.accepted += 1;
                 self.step = next_step(step, error);
@@ -296,6 +306,35 @@ impl BalanceMonitor {
         self.now.clear();
         for (blocks, degree) in &self.groups {
             self.now.push(blocks.iter().map(|b| self.by_block[*b]).sum::<f64>() / degree);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dataset, Targets};
+    use crate::linalg::Matrix;
+    use crate::losses::LossSpec;
+    use crate::models::{Compute, ModelSpec};
+    use crate::objective::Reduction;
+
+    #[test]
+    fn a_regression_flow_runs_in_plain_time() {
+        // dw/dt = −2(w − 1) from 0: w = 1 − e^−2t and ln L = −4t
+        let data = Dataset::new("point", Matrix::from_rows(&[&[1.0]]), Targets::Values(vec![1.0]), vec![1]).unwrap();
+        let (model, loss) = (ModelSpec::Linear, LossSpec::Squared);
+        let mut objective = Objective::new(&data, &model, &loss, Reduction::Sum, Compute::default()).unwrap();
+        for spec in [FlowSpec::gradient(), FlowSpec::Mirror { potential: PotentialSpec::Euclidean }] {
+            let tolerance = Tolerance { relative: 1e-12, absolute: 1e-14 };
+            let mut flow = Flow::new(&spec, tolerance, &mut objective, &[0.0]).unwrap();
+            while flow.log_loss() > -40.0 {
+                flow.advance(&mut objective).unwrap();
+                let time = flow.log_time().exp();
+                assert!((flow.rescaled_time() - time).abs() < 1e-12 * time);
+                assert!((flow.params()[0] + (-2.0 * time).exp_m1()).abs() < 1e-11, "{spec:?}");
+            }
+            assert!((flow.log_loss() + 4.0 * flow.log_time().exp()).abs() < 0.01, "{spec:?}");
         }
     }
 }
