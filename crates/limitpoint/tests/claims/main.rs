@@ -11,4 +11,5 @@
 //! Identifiers such as A.thm3.1 are those of the claims catalogue. Tolerances are stated where they are used.
 
 mod paper_a;
+mod paper_b;
 mod support;
