@@ -299,7 +299,7 @@ fn item_end(tokens: &[String], mut at: usize) -> usize {
             "}" | ")" | "]" => depth -= 1,
             _ => {}
         }
-        let ends = tokens[at] == ";" || (tokens[at] == "}" && !tokens.get(at + 1).is_some_and(|next| next == ";"));
+        let ends = tokens[at] == ";" || (tokens[at] == "}" && tokens.get(at + 1).is_none_or(|next| next != ";"));
         at += 1;
         if depth == 0 && ends {
             return at;

@@ -240,7 +240,7 @@ impl Flow {
     pub fn advance(&mut self, objective: &mut Objective) -> Result<(), FlowError> {
         let (old_loss, old_climb) = (self.log_loss, self.climb);
         loop {
-            if !(self.step > 1e-14 * self.rescaled_time) || !self.step.is_finite() {
+            if !self.step.is_finite() || self.step <= 1e-14 * self.rescaled_time {
                 return Err(FlowError::Stalled { step: self.accepted, size: self.step, log_loss: old_loss });
             }
             for stage in 1..STAGES {

@@ -89,7 +89,7 @@ macro_rules! row_groups {
         let end = $rows.end;
         macro_rules! while_fits {
             ($n: literal) => {
-                while $row + $n <= end {
+                while end.saturating_sub($row) >= $n {
                     const $size: usize = $n;
                     $body;
                     $row += $n;

@@ -278,7 +278,7 @@ fn leaving_the_domain_of_a_potential_is_reported_not_clamped() {
     let error = optimiser.step(&mut params, &g, &context(0), 0.0).unwrap_err();
     assert!(matches!(error, OptimiserError::Potential(_)), "{error}");
     let mut mirror = OptimiserSpec::mirror(PotentialSpec::Entropy).build(&layout).unwrap();
-    assert!(mirror.step(&mut vec![1.0, -1.0], &g, &context(0), 0.0).is_err());
+    assert!(mirror.step(&mut [1.0, -1.0], &g, &context(0), 0.0).is_err());
 }
 
 #[test]
