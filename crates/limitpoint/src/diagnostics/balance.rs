@@ -46,26 +46,30 @@ impl Balance {
     }
 }
 
-/// Q(a_j) − Q(w_j) for every hidden neuron of a two-layer network with one output (C.nbal): conserved one by one.
+/// Q(a_j) − Q(w_j, b_j)/k for every hidden neuron of a two-layer network with one output (C.nbal), k being the degree of
+/// the activation: conserved one by one along the flow.
 ///
-/// `hidden` and `head` are indices among the trainable blocks; the head has one row. Empty where the potential is not a sum
-/// over entries.
+/// Empty for other models, where a block is frozen, and where the potential is not a sum over entries.
 pub fn neuron_balance(
     params: &[f64],
     layout: &ParamLayout,
-    (hidden, head): (usize, usize),
+    homogeneity: &Homogeneity,
     potential: &mut dyn MirrorPotential,
 ) -> Vec<f64> {
-    let blocks: Vec<_> = layout.trainable().collect();
-    let (Some(w), Some(a)) = (blocks.get(hidden), blocks.get(head)) else { return Vec::new() };
-    let mut out = Vec::new();
-    for neuron in 0..w.rows {
-        let inner = potential.conjugate_of_entries(hidden, params, Entries::row(w, neuron));
-        let outer = potential.conjugate_of_entries(head, params, Entries::column(a, neuron));
-        match (inner, outer) {
-            (Some(inner), Some(outer)) => out.push(outer - inner),
-            _ => return Vec::new(),
-        }
+    let [hidden, head] = homogeneity.groups.as_slice() else { return Vec::new() };
+    let blocks = layout.blocks();
+    let (w, a) = (&blocks[hidden.blocks[0]], &blocks[head.blocks[0]]);
+    if a.rows != 1 || a.cols != w.rows || blocks.iter().any(|block| block.frozen) {
+        return Vec::new();
     }
-    out
+    let bias = hidden.blocks.get(1).copied();
+    let neuron = |j: usize| {
+        let mut inner = potential.conjugate_of_entries(hidden.blocks[0], params, Entries::row(w, j))?;
+        if let Some(bias) = bias {
+            inner += potential.conjugate_of_entries(bias, params, Entries::row(&blocks[bias], j))?;
+        }
+        let outer = potential.conjugate_of_entries(head.blocks[0], params, Entries::column(a, j))?;
+        Some(outer / head.degree - inner / hidden.degree)
+    };
+    (0..w.rows).map(neuron).collect::<Option<Vec<f64>>>().unwrap_or_default()
 }

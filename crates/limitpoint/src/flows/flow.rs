@@ -44,6 +44,8 @@ pub struct Flow {
     trial: Vec<f64>,
     gradient: LogScaled,
     log_loss: f64,
+    /// Whether time is rescaled, dτ = L dt; regression losses reach 0 at a finite τ and keep dτ = dt.
+    rescaled: bool,
     /// du/dτ at the current point, u = −ln L.
     climb: f64,
     step: f64,
@@ -134,6 +136,7 @@ impl Flow {
             trial: vec![0.0; length],
             gradient: LogScaled::zeros(length),
             log_loss: f64::NAN,
+            rescaled: !objective.has_finite_root(),
             climb: 0.0,
             step: 0.0,
             rescaled_time: 0.0,
@@ -169,7 +172,7 @@ impl Flow {
         self.log_time
     }
 
-    /// τ = ∫ L dt.
+    /// τ = ∫ L dt; plain time for regression losses.
     pub fn rescaled_time(&self) -> f64 {
         self.rescaled_time
     }
@@ -211,12 +214,17 @@ impl Flow {
     fn evaluate(&mut self, objective: &mut Objective, stage: usize) {
         objective.forward(&self.params);
         objective.backward(&self.params, &mut self.gradient);
+        let factor = if self.rescaled { 1.0 } else { self.gradient.log_scale.exp() };
+        let slope = &mut self.stages[stage];
         match &mut self.field {
             Field::Steepest(norm) => {
-                norm.steepest_direction(&self.gradient.direction, &mut self.stages[stage]);
+                norm.steepest_direction(&self.gradient.direction, slope);
+                if !self.rescaled {
+                    slope.iter_mut().for_each(|k| *k *= factor);
+                }
             }
             Field::Mirror(_) => {
-                self.stages[stage].iter_mut().zip(&self.gradient.direction).for_each(|(k, g)| *k = -g);
+                slope.iter_mut().zip(&self.gradient.direction).for_each(|(k, g)| *k = -factor * g);
             }
         }
     }
@@ -240,7 +248,11 @@ impl Flow {
     pub fn advance(&mut self, objective: &mut Objective) -> Result<(), FlowError> {
         let (old_loss, old_climb) = (self.log_loss, self.climb);
         loop {
-            if !self.step.is_finite() || self.step <= 1e-14 * self.rescaled_time {
+            if self.step <= 1e-14 * self.rescaled_time || !self.step.is_finite() {
+                // leave the last accepted point, not the rejected trial
+                self.trial.copy_from_slice(&self.state);
+                self.params_of_trial();
+                self.evaluate(objective, 0);
                 return Err(FlowError::Stalled { step: self.accepted, size: self.step, log_loss: old_loss });
             }
             for stage in 1..STAGES {
@@ -255,15 +267,19 @@ impl Flow {
             }
             let error = self.error_of_trial();
             let log_loss = objective.log_loss();
-            if error <= 1.0 && log_loss.is_finite() {
+            if error <= 1.0 && (log_loss.is_finite() || (!self.rescaled && log_loss == f64::NEG_INFINITY)) {
                 let step = self.step;
                 self.state.copy_from_slice(&self.trial);
                 self.stages.swap(0, STAGES - 1);
                 self.log_loss = log_loss;
                 self.climb = self.climb();
-                let (start, end) = ((-old_loss, old_climb), (-log_loss, self.climb));
-                self.log_time = log_add_exp(self.log_time, log_integral_of_exp(step, start, end));
                 self.rescaled_time += step;
+                self.log_time = if self.rescaled {
+                    let (start, end) = ((-old_loss, old_climb), (-log_loss, self.climb));
+                    log_add_exp(self.log_time, log_integral_of_exp(step, start, end))
+                } else {
+                    self.rescaled_time.ln()
+                };
                 self.accepted += 1;
                 self.step = next_step(step, error);
                 return Ok(());
