@@ -12,4 +12,5 @@
 
 mod paper_a;
 mod paper_b;
+mod paper_c;
 mod support;

@@ -1,7 +1,8 @@
 //! Small data sets and short ways to run.
 
 use limitpoint::data::{Dataset, Gaussians, Targets, TeacherStudent};
-use limitpoint::driver::{Batching, Descent, Process, run};
+use limitpoint::driver::{Batching, Descent, FlowRun, Process, run};
+use limitpoint::flows::{FlowSpec, Tolerance};
 use limitpoint::linalg::{Matrix, add_scaled, dot, norm2};
 use limitpoint::losses::LossSpec;
 use limitpoint::models::{Activation, Compute, Initialiser, ModelSpec};
@@ -124,4 +125,15 @@ pub fn projection(basis: &[Vec<f64>], v: &[f64]) -> Vec<f64> {
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).fold(0.0, |worst, (x, y)| f64::max(worst, (x - y).abs()))
+}
+
+/// A flow from `params`, ready to run.
+pub fn flow(objective: Objective, spec: &FlowSpec, tolerance: Tolerance, params: &[f64]) -> FlowRun {
+    FlowRun::new(objective, spec, tolerance, params).unwrap()
+}
+
+/// The largest difference between the values, over the largest size: how far from equal they are.
+pub fn spread(values: &[f64]) -> f64 {
+    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+    (high - low) / values.iter().fold(0.0, |size, v| f64::max(size, v.abs()))
 }
