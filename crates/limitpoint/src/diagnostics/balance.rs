@@ -2,7 +2,7 @@
 
 use crate::models::Homogeneity;
 use crate::params::ParamLayout;
-use crate::potentials::{Entries, MirrorPotential};
+use crate::potentials::{Entries, MirrorPotential, balance_drift, grouped_conjugates};
 
 /// Q_l(∇R_l(W_l))/k_l for each group of a homogeneous model.
 ///
@@ -22,27 +22,14 @@ impl Balance {
         homogeneity: &Homogeneity,
         potential: &mut dyn MirrorPotential,
     ) -> Self {
-        let mut by_block = Vec::new();
-        potential.conjugate_by_block(params, &mut by_block);
-        let mut trainable = by_block.into_iter();
-        let per_block: Vec<f64> = layout
-            .blocks()
-            .iter()
-            .map(|block| if block.frozen { 0.0 } else { trainable.next().unwrap_or(f64::NAN) })
-            .collect();
-        let value = |blocks: &[usize]| blocks.iter().map(|b| per_block[*b]).sum::<f64>();
-        Self { values: homogeneity.groups.iter().map(|group| value(&group.blocks) / group.degree).collect() }
+        let mut values = Vec::new();
+        grouped_conjugates(potential, layout, homogeneity.pairs(), params, &mut values);
+        Self { values }
     }
 
     /// Largest change of a difference between two groups since `start`, relative to the largest value now (Ct.bal).
     pub fn drift_since(&self, start: &Self) -> f64 {
-        let (mut low, mut high, mut size) = (f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE);
-        for (now, then) in self.values.iter().zip(&start.values) {
-            low = low.min(now - then);
-            high = high.max(now - then);
-            size = size.max(now.abs());
-        }
-        if self.values.len() < 2 { 0.0 } else { (high - low) / size }
+        balance_drift(&self.values, &start.values)
     }
 }
 

@@ -8,7 +8,8 @@ use crate::linalg::dot;
 use crate::norms::{Norm, NormSpec};
 use crate::numeric::{LogScaled, log_add_exp};
 use crate::objective::Objective;
-use crate::potentials::{MirrorPotential, PotentialSpec};
+use crate::params::ParamLayout;
+use crate::potentials::{MirrorPotential, PotentialSpec, balance_drift, grouped_conjugates};
 
 /// A flow in progress.
 ///
@@ -66,10 +67,9 @@ enum Field {
 /// Q_l/k_l of every layer group, whose differences a flow conserves.
 struct BalanceMonitor {
     potential: Box<dyn MirrorPotential>,
-    /// For each group: indices among the trainable blocks, and the degree.
+    layout: ParamLayout,
     groups: Vec<(Vec<usize>, f64)>,
     start: Vec<f64>,
-    by_block: Vec<f64>,
     now: Vec<f64>,
 }
 
@@ -106,21 +106,16 @@ impl Flow {
                 (Field::Mirror(worker), separable.then(|| potential.clone()))
             }
         };
-        let groups = objective.homogeneity().map(|homogeneity| homogeneity.groups.clone()).unwrap_or_default();
-        let trainable_index: Vec<Option<usize>> = layout
-            .blocks()
-            .iter()
-            .scan(0, |next, block| Some((!block.frozen).then(|| std::mem::replace(next, *next + 1))))
-            .collect();
+        let groups: Vec<(Vec<usize>, f64)> = objective
+            .homogeneity()
+            .map(|homogeneity| homogeneity.pairs().map(|(blocks, degree)| (blocks.to_vec(), degree)).collect())
+            .unwrap_or_default();
         let balance = match conserved {
             Some(potential) if groups.len() > 1 => Some(BalanceMonitor {
                 potential: potential.build(&layout)?,
-                groups: groups
-                    .iter()
-                    .map(|group| (group.blocks.iter().filter_map(|b| trainable_index[*b]).collect(), group.degree))
-                    .collect(),
+                layout: layout.clone(),
+                groups,
                 start: Vec::new(),
-                by_block: Vec::new(),
                 now: Vec::new(),
             }),
             _ => None,
@@ -192,10 +187,7 @@ impl Flow {
     pub fn balance_drift(&mut self) -> Option<f64> {
         let monitor = self.balance.as_mut()?;
         monitor.measure(&self.params);
-        let change: Vec<f64> = monitor.now.iter().zip(&monitor.start).map(|(now, start)| now - start).collect();
-        let (low, high) = change.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), c| (l.min(*c), h.max(*c)));
-        let size = monitor.now.iter().fold(0.0f64, |size, q| size.max(q.abs()));
-        Some((high - low) / size.max(f64::MIN_POSITIVE))
+        Some(balance_drift(&monitor.now, &monitor.start))
     }
 
     /// du/dτ = −⟨∇ln L, dθ/dτ⟩ at the point whose slope is in `stages[0]`; uses `trial` as scratch.
@@ -308,10 +300,36 @@ impl Flow {
 
 impl BalanceMonitor {
     fn measure(&mut self, params: &[f64]) {
-        self.potential.conjugate_by_block(params, &mut self.by_block);
-        self.now.clear();
-        for (blocks, degree) in &self.groups {
-            self.now.push(blocks.iter().map(|b| self.by_block[*b]).sum::<f64>() / degree);
+        let groups = self.groups.iter().map(|(blocks, degree)| (blocks.as_slice(), *degree));
+        grouped_conjugates(&mut *self.potential, &self.layout, groups, params, &mut self.now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dataset, Targets};
+    use crate::linalg::Matrix;
+    use crate::losses::LossSpec;
+    use crate::models::{Compute, ModelSpec};
+    use crate::objective::Reduction;
+
+    #[test]
+    fn a_regression_flow_runs_in_plain_time() {
+        // dw/dt = −2(w − 1) from 0: w = 1 − e^−2t and ln L = −4t
+        let data = Dataset::new("point", Matrix::from_rows(&[&[1.0]]), Targets::Values(vec![1.0]), vec![1]).unwrap();
+        let (model, loss) = (ModelSpec::Linear, LossSpec::Squared);
+        let mut objective = Objective::new(&data, &model, &loss, Reduction::Sum, Compute::default()).unwrap();
+        for spec in [FlowSpec::gradient(), FlowSpec::Mirror { potential: PotentialSpec::Euclidean }] {
+            let tolerance = Tolerance { relative: 1e-12, absolute: 1e-14 };
+            let mut flow = Flow::new(&spec, tolerance, &mut objective, &[0.0]).unwrap();
+            while flow.log_loss() > -40.0 {
+                flow.advance(&mut objective).unwrap();
+                let time = flow.log_time().exp();
+                assert!((flow.rescaled_time() - time).abs() < 1e-12 * time);
+                assert!((flow.params()[0] + (-2.0 * time).exp_m1()).abs() < 1e-11, "{spec:?}");
+            }
+            assert!((flow.log_loss() + 4.0 * flow.log_time().exp()).abs() < 0.01, "{spec:?}");
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Steepest {
     scaling: Scaling,
     minimum_norm: bool,
     direction: Vec<f64>,
-    /// The saddle point's direction, when kinks are active.
+    /// The saddle point's direction, when kinks are active; kept until the next gradient, since a step may be redone.
     resolved: Option<Vec<f64>>,
     /// Kinks resolved at the last gradient, and the duality gap of their weights.
     kinks: (usize, f64),
@@ -90,11 +90,11 @@ impl Optimiser for Steepest {
             Scaling::Unit => log_step.exp(),
         };
         let unit = self.scaling == Scaling::Unit;
-        match self.resolved.take() {
+        match &self.resolved {
             Some(direction) => {
                 let length = if unit { 1.0 } else { self.norm.dual(&gradient.direction) };
-                crate::linalg::add_scaled(params, factor * length, &direction);
-                self.reach = factor * length * norm2(&direction);
+                crate::linalg::add_scaled(params, factor * length, direction);
+                self.reach = factor * length * norm2(direction);
             }
             None if self.minimum_norm => {
                 let dual = self.norm.unit_minimiser(&gradient.direction, &mut self.direction);

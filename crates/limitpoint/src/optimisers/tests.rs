@@ -323,3 +323,31 @@ fn settings_out_of_range_are_named() {
     assert!(message(muon).contains("iterations is 0"));
     assert!("sgin".parse::<OptimiserSpec>().unwrap_err().contains("coordinate"));
 }
+
+#[test]
+fn a_redone_step_keeps_the_direction_that_resolves_the_kinks() {
+    // the first example sits on the kink and must not rise, the second pulls: only both weights together do it
+    let inputs = Matrix::from_rows(&[&[1.0, 0.5], &[1.0, -0.3]]);
+    let data = Dataset::new("kink", inputs, Targets::Binary(vec![-1.0, 1.0]), vec![2]).unwrap();
+    let (model, loss) = (ModelSpec::relu(&[1]), LossSpec::Exponential);
+    let mut objective = Objective::new(&data, &model, &loss, Reduction::Sum, Compute::default()).unwrap();
+    let spec = OptimiserSpec::Steepest { norm: NormSpec::L1, scaling: Scaling::DualNorm, minimum_norm: true };
+    let mut optimiser = spec.build(objective.layout()).unwrap();
+    optimiser.restore(&OptimiserState::new("steepest").with_number("reach", 0.1)).unwrap();
+    let start = [0.3, -0.6, 1.0];
+    let mut gradient = LogScaled::zeros(3);
+    objective.forward(&start);
+    optimiser.subgradient(&mut objective, &start, &mut gradient);
+    let state = optimiser.state();
+    let mut moved = |log_step: f64| {
+        let mut params = start;
+        optimiser.restore(&state).unwrap();
+        optimiser.step(&mut params, &gradient, &context(0), log_step).unwrap();
+        [0, 1, 2].map(|i| params[i] - start[i])
+    };
+    let (tried, redone) = (moved(0.0), moved(0.25f64.ln()));
+    assert!(tried[0].abs() > 0.01 && tried[1].abs() > 0.01, "{tried:?}");
+    for (tried, redone) in tried.iter().zip(redone) {
+        assert!((0.25 * tried - redone).abs() < 1e-15, "{tried} {redone}");
+    }
+}

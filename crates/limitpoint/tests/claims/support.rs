@@ -1,0 +1,139 @@
+//! Small data sets and short ways to run.
+
+use limitpoint::data::{Dataset, Gaussians, Targets, TeacherStudent};
+use limitpoint::driver::{Batching, Descent, FlowRun, Process, run};
+use limitpoint::flows::{FlowSpec, Tolerance};
+use limitpoint::linalg::{Matrix, add_scaled, dot, norm2};
+use limitpoint::losses::LossSpec;
+use limitpoint::models::{Activation, Compute, Initialiser, ModelSpec};
+use limitpoint::numeric::Streams;
+use limitpoint::objective::{Objective, Reduction};
+use limitpoint::observers::{Continue, Observer, Snapshot, StopReason, StopRule};
+use limitpoint::optimisers::OptimiserSpec;
+use limitpoint::schedules::ScheduleSpec;
+
+/// max(z, 0)², the smooth activation that lets every geometry follow its flow.
+pub const SQUARED_RELU: Activation = Activation::ReluPower { power: 2 };
+
+/// Gaussian inputs labelled by a sparse teacher of four neurons (A.fig1L, reduced).
+pub fn teacher_data(seed: u64, count: usize, dimension: usize) -> Dataset {
+    let spec = TeacherStudent { count, test_count: 0, dimension, active: 3, width: 4, seed: None };
+    spec.generate(&Streams::new(seed)).unwrap().train
+}
+
+/// Separable Gaussian clouds whose ℓ2 margin is exactly `margin`.
+pub fn separable_data(seed: u64, count: usize, dimension: usize, margin: f64) -> Dataset {
+    let spec = Gaussians { count, dimension, margin, ..Default::default() };
+    spec.generate(&Streams::new(seed)).unwrap().train
+}
+
+/// A data set written out by hand.
+pub fn data(rows: &[&[f64]], targets: Targets) -> Dataset {
+    Dataset::new("by hand", Matrix::from_rows(rows), targets, vec![rows[0].len()]).unwrap()
+}
+
+/// The summed loss of a model on data.
+pub fn objective(data: &Dataset, model: &ModelSpec, loss: &LossSpec) -> Objective {
+    Objective::new(data, model, loss, Reduction::Sum, Compute::default()).unwrap()
+}
+
+/// Normal initial weights of this standard deviation.
+pub fn normal_start(objective: &Objective, seed: u64, deviation: f64) -> Vec<f64> {
+    Initialiser::Normal { deviation }.draw(objective.layout(), &mut Streams::new(seed).stream("init"))
+}
+
+/// Full-batch descent from `params`.
+pub fn descent(objective: Objective, optimiser: &OptimiserSpec, schedule: &ScheduleSpec, params: &[f64]) -> Descent {
+    let optimiser = optimiser.build(objective.layout()).unwrap();
+    let schedule = schedule.build().unwrap();
+    Descent::new(objective, optimiser, schedule, Batching::Full, params.to_vec(), &Streams::new(0)).unwrap()
+}
+
+/// Steps so small that no margin moves by more than `resolution`.
+pub fn flow_resolved(resolution: f64) -> ScheduleSpec {
+    ScheduleSpec::FlowResolved { resolution, initial: 0.1, grow: 1.5, shrink: 0.5 }
+}
+
+/// Calls a function at every step.
+struct EveryStep<F>(F);
+
+impl<F: FnMut(&Snapshot)> Observer for EveryStep<F> {
+    fn wants(&self, _: u64) -> bool {
+        true
+    }
+
+    fn observe(&mut self, snapshot: &Snapshot) -> Continue {
+        (self.0)(snapshot);
+        Continue::Yes
+    }
+}
+
+/// Runs until a rule holds and shows every step to `look`.
+pub fn watch(process: &mut dyn Process, rules: &[StopRule], look: impl FnMut(&Snapshot)) -> StopReason {
+    run(process, rules, &mut [&mut EveryStep(look)]).unwrap()
+}
+
+/// ln L at or below this.
+pub fn log_loss_below(target: f64) -> StopRule {
+    StopRule::LogLoss { target }
+}
+
+/// At most this many steps.
+pub fn steps(count: u64) -> StopRule {
+    StopRule::Steps { count }
+}
+
+/// The largest relative fall from one value to the next; 0 for a series that never falls.
+pub fn largest_fall(series: impl IntoIterator<Item = f64>) -> f64 {
+    let mut previous = f64::NAN;
+    series.into_iter().fold(0.0, |worst: f64, value| {
+        let fall = if previous.is_nan() { 0.0 } else { (previous - value) / previous.abs() };
+        assert!(!value.is_nan(), "a monotone quantity became NaN");
+        previous = value;
+        worst.max(fall)
+    })
+}
+
+/// An orthonormal basis of the span of the rows (Gram–Schmidt, twice for safety).
+pub fn row_space(rows: &Matrix) -> Vec<Vec<f64>> {
+    let mut basis: Vec<Vec<f64>> = Vec::new();
+    for n in 0..rows.rows {
+        let mut v = rows.row(n).to_vec();
+        for _ in 0..2 {
+            for b in &basis {
+                let along = dot(b, &v);
+                add_scaled(&mut v, -along, b);
+            }
+        }
+        let size = norm2(&v);
+        if size > 1e-10 * norm2(rows.row(n)) {
+            v.iter_mut().for_each(|x| *x /= size);
+            basis.push(v);
+        }
+    }
+    basis
+}
+
+/// The part of `v` in the span of an orthonormal basis.
+pub fn projection(basis: &[Vec<f64>], v: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; v.len()];
+    basis.iter().for_each(|b| add_scaled(&mut out, dot(b, v), b));
+    out
+}
+
+/// max |aᵢ − bᵢ|.
+pub fn distance(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).fold(0.0, |worst, (x, y)| f64::max(worst, (x - y).abs()))
+}
+
+/// A flow from `params`, ready to run.
+pub fn flow(objective: Objective, spec: &FlowSpec, tolerance: Tolerance, params: &[f64]) -> FlowRun {
+    FlowRun::new(objective, spec, tolerance, params).unwrap()
+}
+
+/// The largest difference between the values, over the largest size: how far from equal they are.
+pub fn spread(values: &[f64]) -> f64 {
+    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+    (high - low) / values.iter().fold(0.0, |size, v| f64::max(size, v.abs()))
+}
