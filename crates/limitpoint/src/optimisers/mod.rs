@@ -93,7 +93,7 @@ pub trait Optimiser: Send {
 ///
 /// ```
 /// use limitpoint::optimisers::step_factor;
-/// assert_eq!(step_factor(5000.0 + 0.5f64.ln(), -5000.0), 0.5f64.ln().exp());
+/// assert!((step_factor(5000.0 + 0.5f64.ln(), -5000.0) - 0.5).abs() < 1e-12);
 /// assert_eq!(step_factor(3.0, f64::NEG_INFINITY), 0.0);
 /// ```
 pub fn step_factor(log_step: f64, log_scale: f64) -> f64 {
