@@ -45,6 +45,14 @@ pub enum ObjectiveError {
         /// What to do.
         remedy: &'static str,
     },
+    /// Nothing to tell apart.
+    #[error("the data '{data}' has {count} class; a margin needs at least 2")]
+    TooFewClasses {
+        /// Name of the data.
+        data: String,
+        /// Classes there are.
+        count: usize,
+    },
     /// The model was refused.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -181,6 +189,11 @@ impl Objective {
         self.total
     }
 
+    /// Whether the loss has a root at a finite point, as regression losses have.
+    pub fn has_finite_root(&self) -> bool {
+        self.loss.family() == LossFamily::Regression
+    }
+
     /// Whether the task is regression, where margins are residuals.
     pub fn is_regression(&self) -> bool {
         self.map.is_regression()
@@ -222,9 +235,14 @@ impl Objective {
         &mut *self.model
     }
 
-    /// Kinks that a step of length `radius` can reach, after a forward pass; see [`Model::kinks`].
-    pub fn kinks(&mut self, radius: f64) -> Vec<Kink> {
-        self.model.kinks(radius)
+    /// Kinks that a step of length `radius` can reach; see [`Model::kinks`].
+    pub fn kinks(&mut self, params: &[f64], radius: f64) -> Vec<Kink> {
+        self.model.kinks(params, radius)
+    }
+
+    /// min |z| over the preactivations with a kink; NaN for smooth models. Undoes the forward pass.
+    pub fn smallest_preactivation(&mut self, params: &[f64]) -> f64 {
+        self.model.smallest_preactivation(params).unwrap_or(f64::NAN)
     }
 
     /// How ∇ ln L changes with the slope at each kink, after a backward pass; see [`Model::kink_columns`].
@@ -252,6 +270,9 @@ fn check_family(data: &Dataset, loss: &LossSpec) -> Result<(), ObjectiveError> {
         (LossFamily::Margin, false) => ("labels ±1", "cross-entropy for classes, squared for values"),
         (LossFamily::Margin, true) => ("class labels", "logistic for labels ±1, squared for values"),
     };
+    if let Targets::Classes { count: count @ 0..2, .. } = data.targets {
+        return Err(ObjectiveError::TooFewClasses { data: data.name.clone(), count });
+    }
     if found == needs {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use crate::models::Homogeneity;
 use crate::params::ParamLayout;
-use crate::potentials::{Entries, MirrorPotential};
+use crate::potentials::{Entries, MirrorPotential, balance_drift, grouped_conjugates};
 
 /// Q_l(∇R_l(W_l))/k_l for each group of a homogeneous model.
 ///
@@ -22,50 +22,41 @@ impl Balance {
         homogeneity: &Homogeneity,
         potential: &mut dyn MirrorPotential,
     ) -> Self {
-        let mut by_block = Vec::new();
-        potential.conjugate_by_block(params, &mut by_block);
-        let mut trainable = by_block.into_iter();
-        let per_block: Vec<f64> = layout
-            .blocks()
-            .iter()
-            .map(|block| if block.frozen { 0.0 } else { trainable.next().unwrap_or(f64::NAN) })
-            .collect();
-        let value = |blocks: &[usize]| blocks.iter().map(|b| per_block[*b]).sum::<f64>();
-        Self { values: homogeneity.groups.iter().map(|group| value(&group.blocks) / group.degree).collect() }
+        let mut values = Vec::new();
+        grouped_conjugates(potential, layout, homogeneity.pairs(), params, &mut values);
+        Self { values }
     }
 
     /// Largest change of a difference between two groups since `start`, relative to the largest value now (Ct.bal).
     pub fn drift_since(&self, start: &Self) -> f64 {
-        let (mut low, mut high, mut size) = (f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE);
-        for (now, then) in self.values.iter().zip(&start.values) {
-            low = low.min(now - then);
-            high = high.max(now - then);
-            size = size.max(now.abs());
-        }
-        if self.values.len() < 2 { 0.0 } else { (high - low) / size }
+        balance_drift(&self.values, &start.values)
     }
 }
 
-/// Q(a_j) − Q(w_j) for every hidden neuron of a two-layer network with one output (C.nbal): conserved one by one.
+/// Q(a_j) − Q(w_j, b_j)/k for every hidden neuron of a two-layer network with one output (C.nbal), k being the degree of
+/// the activation: conserved one by one along the flow.
 ///
-/// `hidden` and `head` are indices among the trainable blocks; the head has one row. Empty where the potential is not a sum
-/// over entries.
+/// Empty for other models, where a block is frozen, and where the potential is not a sum over entries.
 pub fn neuron_balance(
     params: &[f64],
     layout: &ParamLayout,
-    (hidden, head): (usize, usize),
+    homogeneity: &Homogeneity,
     potential: &mut dyn MirrorPotential,
 ) -> Vec<f64> {
-    let blocks: Vec<_> = layout.trainable().collect();
-    let (Some(w), Some(a)) = (blocks.get(hidden), blocks.get(head)) else { return Vec::new() };
-    let mut out = Vec::new();
-    for neuron in 0..w.rows {
-        let inner = potential.conjugate_of_entries(hidden, params, Entries::row(w, neuron));
-        let outer = potential.conjugate_of_entries(head, params, Entries::column(a, neuron));
-        match (inner, outer) {
-            (Some(inner), Some(outer)) => out.push(outer - inner),
-            _ => return Vec::new(),
-        }
+    let [hidden, head] = homogeneity.groups.as_slice() else { return Vec::new() };
+    let blocks = layout.blocks();
+    let (w, a) = (&blocks[hidden.blocks[0]], &blocks[head.blocks[0]]);
+    if a.rows != 1 || a.cols != w.rows || blocks.iter().any(|block| block.frozen) {
+        return Vec::new();
     }
-    out
+    let bias = hidden.blocks.get(1).copied();
+    let neuron = |j: usize| {
+        let mut inner = potential.conjugate_of_entries(hidden.blocks[0], params, Entries::row(w, j))?;
+        if let Some(bias) = bias {
+            inner += potential.conjugate_of_entries(bias, params, Entries::row(&blocks[bias], j))?;
+        }
+        let outer = potential.conjugate_of_entries(head.blocks[0], params, Entries::column(a, j))?;
+        Some(outer / head.degree - inner / hidden.degree)
+    };
+    (0..w.rows).map(neuron).collect::<Option<Vec<f64>>>().unwrap_or_default()
 }

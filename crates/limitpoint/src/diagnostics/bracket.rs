@@ -23,3 +23,18 @@ pub fn margin_bracket(point: &Point, norm: &mut dyn Norm) -> MarginBracket {
         upper: norm.dual(&point.gradient.direction) / total,
     }
 }
+
+/// B = max ‖xₙ‖_*, the bound on the features in the step size of B Theorem 5, for a linear model with one output.
+///
+/// ```
+/// use limitpoint::diagnostics::feature_bound;
+/// use limitpoint::linalg::Matrix;
+/// use limitpoint::norms::NormSpec;
+/// let inputs = Matrix::from_rows(&[&[1.0, -2.0], &[0.5, 0.5]]);
+/// let mut sign_descent = NormSpec::Linf.build_vector(2)?;
+/// assert_eq!(feature_bound(&inputs, &mut *sign_descent), 3.0);
+/// # Ok::<(), limitpoint::norms::NormError>(())
+/// ```
+pub fn feature_bound(inputs: &crate::linalg::Matrix, norm: &mut dyn Norm) -> f64 {
+    (0..inputs.rows).map(|n| norm.dual(inputs.row(n))).fold(0.0, f64::max)
+}

@@ -45,7 +45,7 @@ pub fn alignment(point: &Point, norm: &mut dyn Norm) -> f64 {
 pub fn kkt_measure(point: &Point, norm: &mut dyn Norm) -> KktMeasure {
     let (q, degree) = (point.smallest_margin(), point.degree());
     let beta = alignment(point, norm);
-    if !(q > 0.0) || degree.is_nan() || point.regression {
+    if q.is_nan() || q <= 0.0 || degree.is_nan() {
         return KktMeasure { alignment: beta, fenchel_young_gap: f64::NAN, slack: f64::NAN, objective: f64::NAN };
     }
     let (size, dual) = (norm.value(point.params), norm.dual(&point.gradient.direction));

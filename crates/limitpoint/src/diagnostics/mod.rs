@@ -23,7 +23,7 @@ mod probe;
 mod shape;
 
 pub use balance::{Balance, neuron_balance};
-pub use bracket::{MarginBracket, margin_bracket};
+pub use bracket::{MarginBracket, feature_bound, margin_bracket};
 pub use kkt::{KktMeasure, alignment, kkt_measure, stationarity_residual};
 pub use margin::{MarginPair, layer_product, normalised_margins};
 pub use mirror_margin::{MirrorMeasure, mirror_measure};

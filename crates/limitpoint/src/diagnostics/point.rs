@@ -28,12 +28,17 @@ pub struct Point<'a> {
     pub log_loss: f64,
     /// Whether the margins are residuals.
     pub regression: bool,
+    /// min |z| over preactivations with a kink; NaN for smooth models.
+    pub smallest_preactivation: f64,
 }
 
 impl Point<'_> {
-    /// min qₖ.
+    /// min qₖ; NaN for regression, where margins are residuals, and if a margin is NaN.
     pub fn smallest_margin(&self) -> f64 {
-        self.margins.iter().fold(f64::INFINITY, |least, q| if q.is_nan() { f64::NAN } else { least.min(*q) })
+        if self.regression {
+            return f64::NAN;
+        }
+        self.margins.iter().fold(f64::INFINITY, |least, q| if *q < least || q.is_nan() { *q } else { least })
     }
 
     /// g(ln 1/L), the smoothed minimum of the margins; NaN for regression losses.
@@ -46,9 +51,16 @@ impl Point<'_> {
         self.homogeneity.map_or(f64::NAN, |homogeneity| homogeneity.degree)
     }
 
-    /// ‖θ‖₂ over all entries.
+    /// ‖θ‖₂ over the trainable entries.
     pub fn length(&self) -> f64 {
-        crate::linalg::norm2(self.params)
+        let ranges = self.layout.trainable_ranges();
+        ranges.into_iter().map(|range| crate::linalg::norm2(&self.params[range])).fold(0.0, f64::hypot)
+    }
+
+    /// The trainable entries, copied to the end of `out`, which is cleared first.
+    pub fn trainable(&self, out: &mut Vec<f64>) {
+        out.clear();
+        self.layout.trainable_ranges().into_iter().for_each(|range| out.extend_from_slice(&self.params[range]));
     }
 
     /// The share of examples whose margins are all positive.

@@ -70,7 +70,9 @@ pub struct Probe {
     norms: Vec<Box<dyn Norm>>,
     potentials: Vec<Box<dyn MirrorPotential>>,
     scratch: [Vec<f64>; 2],
+    /// Trainable entries of the previous point.
     previous: Option<Vec<f64>>,
+    trainable: Vec<f64>,
     start: Option<Vec<Balance>>,
     linear: bool,
     hidden: Vec<(usize, usize)>,
@@ -95,10 +97,19 @@ impl Probe {
         let norms = spec.norms.iter().map(|norm| norm.build(layout)).collect::<Result<Vec<_>, _>>()?;
         let potentials = spec.potentials.iter().map(|r| r.build(layout)).collect::<Result<Vec<_>, _>>()?;
         let hidden = hidden_layers(layout);
-        let mut columns: Vec<String> =
-            ["log_loss", "accuracy", "smallest_margin", "soft_minimum", "support", "direction_change", "layer_margin"]
-                .map(String::from)
-                .to_vec();
+        let mut columns: Vec<String> = [
+            "log_loss",
+            "accuracy",
+            "smallest_margin",
+            "soft_minimum",
+            "support",
+            "direction_change",
+            "layer_margin",
+            "soft_layer_margin",
+            "smallest_preactivation",
+        ]
+        .map(String::from)
+        .to_vec();
         for block in layout.trainable() {
             columns.push(format!("small_fraction.{}", block.name));
             columns.push(format!("participation.{}", block.name));
@@ -119,6 +130,8 @@ impl Probe {
             columns.extend(names.iter().map(|name| format!("{name}.{key}")));
             if homogeneity.is_some() {
                 columns.push(format!("balance_drift.{key}"));
+                let groups = homogeneity.map_or(0, |homogeneity| homogeneity.groups.len());
+                columns.extend((1..=groups).map(|group| format!("balance.{key}.group{group}")));
             }
         }
         Ok(Self {
@@ -128,6 +141,7 @@ impl Probe {
             potentials,
             scratch: [vec![0.0; layout.len()], vec![0.0; layout.len()]],
             previous: None,
+            trainable: Vec::new(),
             start: None,
             linear,
             hidden,
@@ -143,7 +157,9 @@ impl Probe {
     /// first point measured.
     pub fn measure(&mut self, point: &Point, out: &mut Vec<f64>) {
         out.clear();
-        let change = self.previous.as_deref().map_or(f64::NAN, |previous| angle(previous, point.params));
+        let mut trainable = std::mem::take(&mut self.trainable);
+        point.trainable(&mut trainable);
+        let change = self.previous.as_deref().map_or(f64::NAN, |previous| angle(previous, &trainable));
         let product = layer_product(point.params, point.layout, point.homogeneity);
         let accuracy = if point.regression { f64::NAN } else { point.accuracy() };
         out.extend([
@@ -154,6 +170,8 @@ impl Probe {
             support_count(point.margins, self.spec.support_within) as f64,
             change,
             point.smallest_margin() / product,
+            point.soft_minimum() / product,
+            point.smallest_preactivation,
         ]);
         for block in point.layout.trainable() {
             let weights = &point.params[block.range()];
@@ -183,20 +201,15 @@ impl Probe {
             out.extend([m.gauge, m.horizon, m.margin, m.soft_margin, m.horizon_margin, m.beta]);
             if let Some(homogeneity) = point.homogeneity {
                 let balance = Balance::measure(point.params, point.layout, homogeneity, &mut **potential);
-                out.push(self.start.as_ref().map_or(0.0, |start| balance.drift_since(&start[index])));
+                let drift = self.start.as_ref().map_or(0.0, |start| balance.drift_since(&start[index]));
+                // no law holds for a potential that mixes blocks
+                out.push(if potential.is_block_separable() { drift } else { f64::NAN });
+                out.extend_from_slice(&balance.values);
                 balances.push(balance);
             }
         }
         self.start.get_or_insert(balances);
-        match &mut self.previous {
-            Some(previous) => previous.copy_from_slice(point.params),
-            None => self.previous = Some(point.params.to_vec()),
-        }
-    }
-
-    /// What the probe remembers between points, for an exact resume: the previous parameters.
-    pub fn previous(&self) -> Option<&[f64]> {
-        self.previous.as_deref()
+        self.trainable = self.previous.replace(trainable).unwrap_or_default();
     }
 }
 

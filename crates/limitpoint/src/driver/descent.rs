@@ -43,8 +43,21 @@ pub struct DescentState {
     pub full_loss: (f64, bool),
     /// The order stream at the start of the current epoch, and the batches of it already used.
     pub order: (StreamState, usize),
-    /// θ and the optimiser at the start of the current epoch, where the schedule may go back to it.
-    pub epoch_start: Option<(Vec<f64>, OptimiserState)>,
+    /// The start of the current epoch, where the schedule may go back to it.
+    pub epoch_start: Option<EpochStart>,
+}
+
+/// What a rejected epoch returns to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EpochStart {
+    /// θ.
+    pub params: Vec<f64>,
+    /// What the optimiser remembered.
+    pub optimiser: OptimiserState,
+    /// Accepted steps.
+    pub step: u64,
+    /// ln Σ η.
+    pub log_time: f64,
 }
 
 /// Descent in progress.
@@ -69,7 +82,7 @@ pub struct Descent {
     epoch_order: StreamState,
     permutation: Vec<usize>,
     next_batch: usize,
-    epoch_start: Option<(Vec<f64>, OptimiserState)>,
+    epoch_start: Option<EpochStart>,
 }
 
 impl Descent {
@@ -157,6 +170,11 @@ impl Descent {
         self.epoch_order = state.order.0;
         self.order = RandomStream::at(self.epoch_order);
         self.next_batch = state.order.1;
+        if let Batching::Mini { size } = self.batching
+            && self.next_batch * size >= self.permutation.len()
+        {
+            return Err(DriverError::BatchSize { size, examples: self.permutation.len() });
+        }
         if self.next_batch > 0 {
             self.shuffle();
         }
@@ -187,6 +205,8 @@ impl Descent {
 
     /// The gradient where the optimiser wants it, for the examples selected; `forward_done` if it is at `params`.
     fn take_gradient(&mut self, forward_done: bool) {
+        let context = self.context();
+        self.optimiser.prepare(&context);
         let Self { optimiser, objective, params, ahead, gradient, .. } = self;
         if optimiser.look_ahead(params, ahead) {
             objective.forward(ahead);
@@ -214,7 +234,12 @@ impl Descent {
             return trouble(format!("ln L = {}", self.log_loss));
         }
         if self.log_loss == f64::NEG_INFINITY {
-            return Some(StopReason::Stationary);
+            let root = self.objective.has_finite_root();
+            return if root {
+                Some(StopReason::Stationary)
+            } else {
+                trouble("ln L = -inf: the margins overflowed".into())
+            };
         }
         None
     }
@@ -234,6 +259,9 @@ impl Descent {
         let all_correct_before = self.all_correct;
         let remembered = review.then(|| self.optimiser.state());
         self.take_gradient(true);
+        if self.gradient.is_zero() {
+            return Ok(Advance::Ended(StopReason::Stationary));
+        }
         loop {
             let log_step = self.schedule.log_step(&self.context());
             self.move_by(log_step)?;
@@ -241,7 +269,7 @@ impl Descent {
             if let Some(state) = &remembered {
                 let changes = self.objective.margins().iter().zip(&self.margins_before).map(|(q, old)| (q - old).abs());
                 let largest_margin_change =
-                    changes.fold(0.0f64, |largest, c| if c.is_nan() { f64::NAN } else { largest.max(c) });
+                    changes.fold(0.0f64, |largest, c| if c > largest || c.is_nan() { c } else { largest });
                 let log_loss_after = self.log_loss;
                 let verdict =
                     self.schedule.review(&TrialOutcome { log_loss_before, log_loss_after, largest_margin_change });
@@ -272,7 +300,12 @@ impl Descent {
             self.epoch_order = self.order.state();
             self.shuffle();
             if judged {
-                self.epoch_start = Some((self.params.clone(), self.optimiser.state()));
+                self.epoch_start = Some(EpochStart {
+                    params: self.params.clone(),
+                    optimiser: self.optimiser.state(),
+                    step: self.step,
+                    log_time: self.log_time,
+                });
             }
         }
         let from = self.next_batch * size;
@@ -280,6 +313,11 @@ impl Descent {
         let batch: Vec<usize> = self.permutation[from..to].to_vec();
         self.objective.select(Some(&batch));
         self.take_gradient(false);
+        let batch_loss = self.objective.log_loss();
+        if !judged && (batch_loss.is_nan() || batch_loss == f64::INFINITY) {
+            let what = format!("ln L = {batch_loss} on a batch");
+            return Ok(Advance::Ended(StopReason::NotFinite { step: self.step, what }));
+        }
         let log_step = self.schedule.log_step(&self.context());
         self.move_by(log_step)?;
         self.step += 1;
@@ -293,14 +331,15 @@ impl Descent {
         let log_loss_before = self.log_loss;
         let all_correct_before = self.all_correct;
         self.refresh();
-        if let Some((params, optimiser)) = self.epoch_start.take() {
+        if let Some(start) = self.epoch_start.take() {
             let (log_loss_after, largest_margin_change) = (self.log_loss, f64::INFINITY);
             let outcome = TrialOutcome { log_loss_before, log_loss_after, largest_margin_change };
             match self.schedule.review(&outcome) {
                 Verdict::Accept => {}
                 verdict => {
-                    self.params.copy_from_slice(&params);
-                    self.optimiser.restore(&optimiser).map_err(DriverError::OptimiserState)?;
+                    self.params.copy_from_slice(&start.params);
+                    self.optimiser.restore(&start.optimiser).map_err(DriverError::OptimiserState)?;
+                    (self.step, self.log_time) = (start.step, start.log_time);
                     (self.log_loss, self.all_correct, self.fresh) = (log_loss_before, all_correct_before, false);
                     if verdict == Verdict::GiveUp {
                         return Ok(Advance::Ended(StopReason::ScheduleGaveUp));
@@ -337,6 +376,8 @@ impl Process for Descent {
     fn show(&mut self, look: &mut dyn FnMut(&Snapshot)) {
         // a snapshot must not disturb the run: what schedules see of the last full loss is put back afterwards
         let kept = (self.log_loss, self.all_correct);
+        self.objective.select(None);
+        let nearest_kink = self.objective.smallest_preactivation(&self.params);
         self.fresh = false;
         self.refresh();
         let here = self.log_loss;
@@ -345,7 +386,8 @@ impl Process for Descent {
         // restoring a state just taken cannot fail
         let restored = self.optimiser.restore(&state);
         debug_assert!(restored.is_ok());
-        let snapshot = snapshot(&self.objective, &self.params, &self.gradient, (self.step, self.epoch, self.log_time));
+        let counters = (self.step, self.epoch, self.log_time);
+        let snapshot = snapshot(&self.objective, &self.params, &self.gradient, counters, nearest_kink);
         look(&Snapshot { point: Point { log_loss: summed(&self.objective, here), ..snapshot.point }, ..snapshot });
         (self.log_loss, self.all_correct) = kept;
         self.fresh = false;
@@ -366,6 +408,7 @@ pub(super) fn snapshot<'a>(
     params: &'a [f64],
     gradient: &'a LogScaled,
     (step, epoch, log_time): (u64, u64, f64),
+    smallest_preactivation: f64,
 ) -> Snapshot<'a> {
     let point = Point {
         params,
@@ -378,6 +421,7 @@ pub(super) fn snapshot<'a>(
         gradient,
         log_loss: summed(objective, objective.log_loss()),
         regression: objective.is_regression(),
+        smallest_preactivation,
     };
     Snapshot { step, epoch, log_time, point }
 }

@@ -56,6 +56,8 @@ impl Process for FlowRun {
     fn show(&mut self, look: &mut dyn FnMut(&Snapshot)) {
         let counters = (self.step(), self.step(), self.log_time());
         // the flow's gradient belongs to its last evaluation, which is the current point
-        look(&snapshot(&self.objective, self.flow.params(), self.flow.gradient(), counters));
+        let nearest_kink = self.objective.smallest_preactivation(self.flow.params());
+        self.objective.forward(self.flow.params());
+        look(&snapshot(&self.objective, self.flow.params(), self.flow.gradient(), counters, nearest_kink));
     }
 }

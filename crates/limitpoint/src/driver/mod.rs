@@ -7,7 +7,7 @@
 mod descent;
 mod flow_run;
 
-pub use descent::{Batching, Descent, DescentState};
+pub use descent::{Batching, Descent, DescentState, EpochStart};
 pub use flow_run::FlowRun;
 
 use crate::flows::FlowError;
@@ -95,7 +95,7 @@ pub fn run(
         let step = process.step();
         let mut reason = stopper.check_counters(step, process.log_time(), process.log_loss()).map(StopReason::Rule);
         let wanted = observers.iter().any(|observer| observer.wants(step));
-        if wanted || stopper.needs_params() || reason.is_some() {
+        if wanted || stopper.wants(step) || reason.is_some() {
             let last = reason.is_some();
             process.show(&mut |snapshot| {
                 for observer in observers.iter_mut() {

@@ -8,14 +8,14 @@ use crate::linalg::dot;
 use crate::norms::{Norm, NormSpec};
 use crate::numeric::{LogScaled, log_add_exp};
 use crate::objective::Objective;
-use crate::potentials::{MirrorPotential, PotentialSpec};
+use crate::params::ParamLayout;
+use crate::potentials::{MirrorPotential, PotentialSpec, balance_drift, grouped_conjugates};
 
 /// A flow in progress.
 ///
 /// The state is θ for steepest flows and z = ∇R(θ) for mirror flow. [`Flow::advance`] makes one accepted step of the
 /// embedded pair in the rescaled time τ, dτ = L dt; a step is accepted when the root mean square of error / (absolute +
-/// relative·|state|) is at most 1. Losses of regression fall exponentially in plain time and would be over after a finite
-/// τ, so for them τ = t.
+/// relative·|state|) is at most 1.
 ///
 /// ```
 /// use limitpoint::data::{Dataset, Targets};
@@ -45,7 +45,7 @@ pub struct Flow {
     trial: Vec<f64>,
     gradient: LogScaled,
     log_loss: f64,
-    /// Whether τ runs with L dt; plain time otherwise.
+    /// Whether time is rescaled, dτ = L dt; regression losses reach 0 at a finite τ and keep dτ = dt.
     rescaled: bool,
     /// du/dτ at the current point, u = −ln L.
     climb: f64,
@@ -67,10 +67,9 @@ enum Field {
 /// Q_l/k_l of every layer group, whose differences a flow conserves.
 struct BalanceMonitor {
     potential: Box<dyn MirrorPotential>,
-    /// For each group: indices among the trainable blocks, and the degree.
+    layout: ParamLayout,
     groups: Vec<(Vec<usize>, f64)>,
     start: Vec<f64>,
-    by_block: Vec<f64>,
     now: Vec<f64>,
 }
 
@@ -107,21 +106,16 @@ impl Flow {
                 (Field::Mirror(worker), separable.then(|| potential.clone()))
             }
         };
-        let groups = objective.homogeneity().map(|homogeneity| homogeneity.groups.clone()).unwrap_or_default();
-        let trainable_index: Vec<Option<usize>> = layout
-            .blocks()
-            .iter()
-            .scan(0, |next, block| Some((!block.frozen).then(|| std::mem::replace(next, *next + 1))))
-            .collect();
+        let groups: Vec<(Vec<usize>, f64)> = objective
+            .homogeneity()
+            .map(|homogeneity| homogeneity.pairs().map(|(blocks, degree)| (blocks.to_vec(), degree)).collect())
+            .unwrap_or_default();
         let balance = match conserved {
             Some(potential) if groups.len() > 1 => Some(BalanceMonitor {
                 potential: potential.build(&layout)?,
-                groups: groups
-                    .iter()
-                    .map(|group| (group.blocks.iter().filter_map(|b| trainable_index[*b]).collect(), group.degree))
-                    .collect(),
+                layout: layout.clone(),
+                groups,
                 start: Vec::new(),
-                by_block: Vec::new(),
                 now: Vec::new(),
             }),
             _ => None,
@@ -137,7 +131,7 @@ impl Flow {
             trial: vec![0.0; length],
             gradient: LogScaled::zeros(length),
             log_loss: f64::NAN,
-            rescaled: !objective.is_regression(),
+            rescaled: !objective.has_finite_root(),
             climb: 0.0,
             step: 0.0,
             rescaled_time: 0.0,
@@ -173,7 +167,7 @@ impl Flow {
         self.log_time
     }
 
-    /// τ = ∫ L dt; for regression τ = t.
+    /// τ = ∫ L dt; plain time for regression losses.
     pub fn rescaled_time(&self) -> f64 {
         self.rescaled_time
     }
@@ -193,10 +187,7 @@ impl Flow {
     pub fn balance_drift(&mut self) -> Option<f64> {
         let monitor = self.balance.as_mut()?;
         monitor.measure(&self.params);
-        let change: Vec<f64> = monitor.now.iter().zip(&monitor.start).map(|(now, start)| now - start).collect();
-        let (low, high) = change.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), c| (l.min(*c), h.max(*c)));
-        let size = monitor.now.iter().fold(0.0f64, |size, q| size.max(q.abs()));
-        Some((high - low) / size.max(f64::MIN_POSITIVE))
+        Some(balance_drift(&monitor.now, &monitor.start))
     }
 
     /// du/dτ = −⟨∇ln L, dθ/dτ⟩ at the point whose slope is in `stages[0]`; uses `trial` as scratch.
@@ -215,17 +206,18 @@ impl Flow {
     fn evaluate(&mut self, objective: &mut Objective, stage: usize) {
         objective.forward(&self.params);
         objective.backward(&self.params, &mut self.gradient);
+        let factor = if self.rescaled { 1.0 } else { self.gradient.log_scale.exp() };
+        let slope = &mut self.stages[stage];
         match &mut self.field {
             Field::Steepest(norm) => {
-                norm.steepest_direction(&self.gradient.direction, &mut self.stages[stage]);
+                norm.steepest_direction(&self.gradient.direction, slope);
+                if !self.rescaled {
+                    slope.iter_mut().for_each(|k| *k *= factor);
+                }
             }
             Field::Mirror(_) => {
-                self.stages[stage].iter_mut().zip(&self.gradient.direction).for_each(|(k, g)| *k = -g);
+                slope.iter_mut().zip(&self.gradient.direction).for_each(|(k, g)| *k = -factor * g);
             }
-        }
-        if !self.rescaled {
-            let loss = self.gradient.log_scale.exp();
-            self.stages[stage].iter_mut().for_each(|k| *k *= loss);
         }
     }
 
@@ -248,7 +240,11 @@ impl Flow {
     pub fn advance(&mut self, objective: &mut Objective) -> Result<(), FlowError> {
         let (old_loss, old_climb) = (self.log_loss, self.climb);
         loop {
-            if !(self.step > 1e-14 * self.rescaled_time) || !self.step.is_finite() {
+            if self.step <= 1e-14 * self.rescaled_time || !self.step.is_finite() {
+                // leave the last accepted point, not the rejected trial
+                self.trial.copy_from_slice(&self.state);
+                self.params_of_trial();
+                self.evaluate(objective, 0);
                 return Err(FlowError::Stalled { step: self.accepted, size: self.step, log_loss: old_loss });
             }
             for stage in 1..STAGES {
@@ -263,17 +259,19 @@ impl Flow {
             }
             let error = self.error_of_trial();
             let log_loss = objective.log_loss();
-            let solved = log_loss == f64::NEG_INFINITY && !self.rescaled;
-            if error <= 1.0 && (log_loss.is_finite() || solved) {
+            if error <= 1.0 && (log_loss.is_finite() || (!self.rescaled && log_loss == f64::NEG_INFINITY)) {
                 let step = self.step;
                 self.state.copy_from_slice(&self.trial);
                 self.stages.swap(0, STAGES - 1);
                 self.log_loss = log_loss;
                 self.climb = self.climb();
-                let (start, end) = ((-old_loss, old_climb), (-log_loss, self.climb));
-                let log_step = if self.rescaled { log_integral_of_exp(step, start, end) } else { step.ln() };
-                self.log_time = log_add_exp(self.log_time, log_step);
                 self.rescaled_time += step;
+                self.log_time = if self.rescaled {
+                    let (start, end) = ((-old_loss, old_climb), (-log_loss, self.climb));
+                    log_add_exp(self.log_time, log_integral_of_exp(step, start, end))
+                } else {
+                    self.rescaled_time.ln()
+                };
                 self.accepted += 1;
                 self.step = next_step(step, error);
                 return Ok(());
@@ -302,11 +300,8 @@ impl Flow {
 
 impl BalanceMonitor {
     fn measure(&mut self, params: &[f64]) {
-        self.potential.conjugate_by_block(params, &mut self.by_block);
-        self.now.clear();
-        for (blocks, degree) in &self.groups {
-            self.now.push(blocks.iter().map(|b| self.by_block[*b]).sum::<f64>() / degree);
-        }
+        let groups = self.groups.iter().map(|(blocks, degree)| (blocks.as_slice(), *degree));
+        grouped_conjugates(&mut *self.potential, &self.layout, groups, params, &mut self.now);
     }
 }
 

@@ -143,7 +143,7 @@ pub struct Eigen {
 impl Eigen {
     /// Buffers for `size` × `size` matrices.
     pub fn new(size: usize) -> Self {
-        let need = self_adjoint_evd_scratch::<f64>(size, ComputeEigenvectors::Yes, Par::Seq, Default::default());
+        let need = self_adjoint_evd_scratch::<f64>(size.max(1), ComputeEigenvectors::Yes, Par::Seq, Default::default());
         Self { size, values: vec![0.0; size], vectors: vec![0.0; size * size], scratch: MemBuffer::new(need) }
     }
 

@@ -9,7 +9,7 @@ pub const TILE_VECTORS: usize = 3;
 
 /// A matrix stored panel after panel: panel p holds columns p·w … p·w + w − 1, row after row, w numbers a row.
 ///
-/// The width w is three vector registers of the running machine. Columns past the last are zero, so kernels never
+/// The width w is three vector registers of the running machine (two where that divides the columns better). Columns past the last are zero, so kernels never
 /// need a scalar tail. A step down a panel is a step of w numbers, which is what makes a product of small matrices run
 /// from the first-level cache.
 ///
@@ -25,6 +25,8 @@ pub struct Panels<T> {
     cols: usize,
     width: usize,
     lanes: usize,
+    /// Registers of the last panel.
+    last_vectors: usize,
     data: Vec<T>,
 }
 
@@ -32,14 +34,17 @@ impl<T: Real> Panels<T> {
     /// A zero matrix of `rows` × `cols`.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         let lanes = lanes::<T>();
-        let width = TILE_VECTORS * lanes;
-        Self { rows, cols, width, lanes, data: vec![T::default(); rows * cols.div_ceil(width) * width] }
+        let width = panel_vectors(cols, lanes) * lanes;
+        let data = vec![T::default(); rows * cols.div_ceil(width) * width];
+        Self { rows, cols, width, lanes, last_vectors: last_vectors(cols, width, lanes), data }
     }
 
     /// Changes the shape, keeping the allocation where it is large enough; contents are undefined but padding is zero.
     pub fn reshape(&mut self, rows: usize, cols: usize) {
         self.rows = rows;
         self.cols = cols;
+        self.width = panel_vectors(cols, self.lanes) * self.lanes;
+        self.last_vectors = last_vectors(cols, self.width, self.lanes);
         self.data.clear();
         self.data.resize(rows * cols.div_ceil(self.width) * self.width, T::default());
     }
@@ -65,13 +70,9 @@ impl<T: Real> Panels<T> {
     }
 
     /// Vector registers that hold columns of panel `panel`: all three, or fewer in the last one.
+    #[inline(always)]
     pub fn vectors(&self, panel: usize) -> usize {
-        (self.cols - panel * self.width).div_ceil(self.lanes).min(TILE_VECTORS)
-    }
-
-    /// Columns of panel `panel`, rounded up to whole registers.
-    pub fn padded(&self, panel: usize) -> usize {
-        self.vectors(panel) * self.lanes
+        if (panel + 1) * self.width < self.cols { self.width / self.lanes } else { self.last_vectors }
     }
 
     /// Columns of panel `panel` that are not padding.
@@ -130,6 +131,19 @@ impl<T: Real> Panels<T> {
             }
         }
         self.data = data;
+    }
+}
+
+/// Registers per panel: three, but two and two for four registers, where three would leave a lonely one.
+fn panel_vectors(cols: usize, lanes: usize) -> usize {
+    if cols.div_ceil(lanes) == 4 { 2 } else { TILE_VECTORS }
+}
+
+/// Registers needed for the columns of the last panel.
+fn last_vectors(cols: usize, width: usize, lanes: usize) -> usize {
+    match cols % width {
+        0 => width / lanes,
+        rest => rest.div_ceil(lanes),
     }
 }
 

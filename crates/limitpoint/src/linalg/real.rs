@@ -23,7 +23,7 @@ pub trait Real: Copy + Default + Send + Sync + PartialOrd + std::fmt::Debug + 's
     fn mul<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
     /// a · b + c, fused where the machine can.
     fn mul_add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;
-    /// `yes` where test > 0, else `no`.
+    /// `no` where test ≤ 0, else `yes`, so that a NaN is passed on.
     fn where_positive<S: Simd>(
         simd: S,
         test: Self::Vector<S>,
@@ -56,7 +56,7 @@ pub trait Real: Copy + Default + Send + Sync + PartialOrd + std::fmt::Debug + 's
 
 macro_rules! real {
     ($ty: ident, $vector: ident, $lanes: ident, $splat: ident, $add: ident, $mul: ident, $mul_add: ident,
-     $greater: ident, $select: ident, $reduce: ident) => {
+     $at_most: ident, $select: ident, $reduce: ident) => {
         impl Real for $ty {
             type Vector<S: Simd> = S::$vector;
             #[inline(always)]
@@ -89,7 +89,7 @@ macro_rules! real {
             }
             #[inline(always)]
             fn where_positive<S: Simd>(simd: S, test: S::$vector, yes: S::$vector, no: S::$vector) -> S::$vector {
-                simd.$select(simd.$greater(test, simd.$splat(0.0)), yes, no)
+                simd.$select(simd.$at_most(test, simd.$splat(0.0)), no, yes)
             }
             #[inline(always)]
             fn reduce_sum<S: Simd>(simd: S, a: S::$vector) -> Self {
@@ -107,7 +107,7 @@ real!(
     add_f64s,
     mul_f64s,
     mul_add_e_f64s,
-    greater_than_f64s,
+    less_than_or_equal_f64s,
     select_f64s,
     reduce_sum_f64s
 );
@@ -119,7 +119,7 @@ real!(
     add_f32s,
     mul_f32s,
     mul_add_e_f32s,
-    greater_than_f32s,
+    less_than_or_equal_f32s,
     select_f32s,
     reduce_sum_f32s
 );

@@ -28,6 +28,8 @@ struct Shared {
     generation: AtomicUsize,
     unfinished: AtomicUsize,
     panicked: AtomicBool,
+    /// Set while a job runs: a second caller must not touch it.
+    busy: AtomicBool,
     stop: AtomicBool,
     asleep: Vec<AtomicBool>,
 }
@@ -65,6 +67,7 @@ impl Team {
             generation: AtomicUsize::new(0),
             unfinished: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
+            busy: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             asleep: (0..others).map(|_| AtomicBool::new(false)).collect(),
         });
@@ -91,7 +94,8 @@ impl Team {
         blocks * worker / threads..blocks * (worker + 1) / threads
     }
 
-    /// Calls `work(worker)` once on every worker and returns when all are done. Panics travel to the caller.
+    /// Calls `work(worker)` once on every worker and returns when all are done. Panics travel to the caller; a call from
+    /// within a job, or from two threads at once, panics.
     pub fn run<F: Fn(usize) + Sync>(&self, work: F) {
         if self.helpers.is_empty() {
             return work(0);
@@ -102,6 +106,7 @@ impl Team {
             unsafe { (*data.cast::<F>())(worker) }
         }
         let shared = &*self.shared;
+        assert!(!shared.busy.swap(true, Ordering::Acquire), "a team runs one job at a time");
         shared.unfinished.store(self.helpers.len(), Ordering::Relaxed);
         // SAFETY: no worker reads `job` between jobs, see `Shared`.
         unsafe { *shared.job.get() = Some(Job { data: (&raw const work).cast(), call: call::<F> }) };
@@ -117,10 +122,12 @@ impl Team {
             turns += 1;
             if turns < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
+        let helper_panicked = shared.panicked.swap(false, Ordering::Relaxed);
+        shared.busy.store(false, Ordering::Release);
         if let Err(payload) = own {
             resume_unwind(payload);
         }
-        assert!(!shared.panicked.swap(false, Ordering::Relaxed), "a worker of the team panicked");
+        assert!(!helper_panicked, "a worker of the team panicked");
     }
 }
 

@@ -82,14 +82,14 @@ unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
     *tile = local;
 }
 
-/// Runs `body::<R, NV>` over `rows` in groups of at most `largest` rows: 8, 4, 2, 1.
+/// Runs `body::<R, NV>` over `rows` in groups of 8 (where there are registers for it), 4 and 1.
 macro_rules! row_groups {
     ($rows: expr, $wide: expr, |$row: ident, $size: ident| $body: expr) => {{
         let mut $row = $rows.start;
         let end = $rows.end;
         macro_rules! while_fits {
             ($n: literal) => {
-                while $row + $n <= end {
+                while end - $row >= $n {
                     const $size: usize = $n;
                     $body;
                     $row += $n;
@@ -100,7 +100,6 @@ macro_rules! row_groups {
             while_fits!(8);
         }
         while_fits!(4);
-        while_fits!(2);
         while_fits!(1);
     }};
 }

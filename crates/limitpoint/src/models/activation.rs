@@ -1,15 +1,13 @@
 //! Activation functions with their degree of homogeneity.
 
-use pulp::Simd;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::CatalogueEntry;
-use crate::linalg::Real;
 
 /// The scalar function between two layers.
 ///
 /// Every one is positively homogeneous, σ(cz) = cᵖ σ(z) for c > 0, which is what makes a network without biases
-/// homogeneous in its weights. At a kink (z = 0) the slope is that of the left side: 0 for ReLU, `slope` for leaky
+/// homogeneous in its weights. A NaN stays a NaN. At a kink (z = 0) the slope is that of the left side: 0 for ReLU, `slope` for leaky
 /// ReLU; the other Clarke subgradients are reached through the model's kink weights.
 ///
 /// ```
@@ -46,24 +44,24 @@ impl Activation {
         match self {
             Self::Identity => z,
             Self::Relu => {
-                if z > 0.0 {
-                    z
-                } else {
+                if z <= 0.0 {
                     0.0
+                } else {
+                    z
                 }
             }
             Self::LeakyRelu { slope } => {
-                if z > 0.0 {
-                    z
-                } else {
+                if z <= 0.0 {
                     slope * z
+                } else {
+                    z
                 }
             }
             Self::ReluPower { power } => {
-                if z > 0.0 {
-                    z.powi(power as i32)
-                } else {
+                if z <= 0.0 {
                     0.0
+                } else {
+                    z.powi(power as i32)
                 }
             }
             Self::Quadratic => z * z,
@@ -75,31 +73,31 @@ impl Activation {
         match self {
             Self::Identity => 1.0,
             Self::Relu => {
-                if z > 0.0 {
-                    1.0
-                } else {
+                if z <= 0.0 {
                     0.0
+                } else {
+                    1.0
                 }
             }
             Self::LeakyRelu { slope } => {
-                if z > 0.0 {
-                    1.0
-                } else {
+                if z <= 0.0 {
                     slope
+                } else {
+                    1.0
                 }
             }
             Self::ReluPower { power: 1 } => {
-                if z > 0.0 {
-                    1.0
-                } else {
+                if z <= 0.0 {
                     0.0
+                } else {
+                    1.0
                 }
             }
             Self::ReluPower { power } => {
-                if z > 0.0 {
-                    f64::from(power) * z.powi(power as i32 - 1)
-                } else {
+                if z <= 0.0 {
                     0.0
+                } else {
+                    f64::from(power) * z.powi(power as i32 - 1)
                 }
             }
             Self::Quadratic => 2.0 * z,
@@ -159,44 +157,6 @@ impl Activation {
             entry("relu-power", "σ(z) = max(z, 0)^power, degree power", "D.thm4.2, claims section 0"),
             entry("quadratic", "σ(z) = z², degree 2", "D.thm4.2"),
         ]
-    }
-
-    /// σ on a register.
-    #[inline(always)]
-    pub(crate) fn value_vector<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S> {
-        let zero = T::splat(simd, T::default());
-        match self {
-            Self::Identity => z,
-            Self::Relu => T::where_positive(simd, z, z, zero),
-            Self::LeakyRelu { slope } => {
-                T::where_positive(simd, z, z, T::mul(simd, T::splat(simd, T::from_f64(slope)), z))
-            }
-            Self::ReluPower { power } => {
-                let part = T::where_positive(simd, z, z, zero);
-                (1..power).fold(part, |product, _| T::mul(simd, product, part))
-            }
-            Self::Quadratic => T::mul(simd, z, z),
-        }
-    }
-
-    /// σ′(z) · signal on a register.
-    #[inline(always)]
-    pub(crate) fn slope_times<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>, signal: T::Vector<S>) -> T::Vector<S> {
-        let zero = T::splat(simd, T::default());
-        match self {
-            Self::Identity => signal,
-            Self::Relu => T::where_positive(simd, z, signal, zero),
-            Self::LeakyRelu { slope } => {
-                T::where_positive(simd, z, signal, T::mul(simd, T::splat(simd, T::from_f64(slope)), signal))
-            }
-            Self::ReluPower { power } => {
-                let part = T::where_positive(simd, z, z, zero);
-                let scaled = T::mul(simd, T::splat(simd, T::from_f64(f64::from(power))), signal);
-                let slope = (1..power).fold(scaled, |product, _| T::mul(simd, product, part));
-                T::where_positive(simd, z, slope, zero)
-            }
-            Self::Quadratic => T::mul(simd, T::mul(simd, T::splat(simd, T::from_f64(2.0)), z), signal),
-        }
     }
 }
 

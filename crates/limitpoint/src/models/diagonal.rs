@@ -108,6 +108,22 @@ impl Model for DiagonalNetwork {
         }
     }
 
+    fn gradient_gram(&mut self, params: &[f64]) -> Matrix {
+        // ⟨∇f(xₙ), ∇f(xₘ)⟩ = Σₖ xₙₖ xₘₖ Σ_f (product of the other factors)²
+        let (count, d) = (self.rows.len(), self.inputs.cols);
+        let size = |k: usize| (0..self.factors).map(|f| self.others(params, f, k).powi(2)).sum::<f64>();
+        let sizes: Vec<f64> = (0..d).map(size).collect();
+        let mut gram = Matrix::zeros(count, count);
+        for n in 0..count {
+            for m in 0..=n {
+                let (a, b) = (self.inputs.row(self.rows[n]), self.inputs.row(self.rows[m]));
+                gram[(n, m)] = a.iter().zip(b).zip(&sizes).map(|((a, b), s)| a * b * s).sum();
+                gram[(m, n)] = gram[(n, m)];
+            }
+        }
+        gram
+    }
+
     fn per_example_gradients(&mut self, params: &[f64], _: usize) -> Matrix {
         let d = self.inputs.cols;
         let mut out = Matrix::zeros(self.rows.len(), self.layout.len());

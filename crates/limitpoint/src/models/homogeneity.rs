@@ -25,6 +25,11 @@ pub struct Homogeneity {
 }
 
 impl Homogeneity {
+    /// The groups as (block indices, degree).
+    pub fn pairs(&self) -> impl Iterator<Item = (&[usize], f64)> {
+        self.groups.iter().map(|group| (group.blocks.as_slice(), group.degree))
+    }
+
     /// The homogeneity whose degree is the sum over the groups.
     pub fn of_groups(groups: Vec<DegreeGroup>) -> Self {
         Self { degree: groups.iter().map(|group| group.degree).sum(), groups }

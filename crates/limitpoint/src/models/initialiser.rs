@@ -59,8 +59,10 @@ impl Initialiser {
     pub fn draw(&self, layout: &ParamLayout, stream: &mut RandomStream) -> Vec<f64> {
         let mut params = vec![0.0; layout.len()];
         for block in layout.blocks() {
-            let fan_in = block.cols as f64;
+            // a bias has one column; its fan-in is that of its layer's weights
             let bias = block.name.ends_with(".bias");
+            let weights = block.name.strip_suffix(".bias").and_then(|layer| layout.block(&format!("{layer}.weight")));
+            let fan_in = weights.unwrap_or(block).cols as f64;
             for entry in &mut params[block.range()] {
                 *entry = match *self {
                     Self::Uniform { scale } => stream.uniform_in(-scale / fan_in, scale / fan_in),

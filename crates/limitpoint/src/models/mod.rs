@@ -89,9 +89,9 @@ pub trait Model: Send {
     }
 
     /// Kinks that a step of Euclidean length `radius` in one unit's weights can reach, |z| ≤ radius · ‖a‖₂ with a the
-    /// unit's input, after [`Model::scores`]; empty for smooth models.
-    fn kinks(&mut self, radius: f64) -> Vec<Kink> {
-        let _ = radius;
+    /// unit's input; empty for smooth models. Evaluates the scores at `params`.
+    fn kinks(&mut self, params: &[f64], radius: f64) -> Vec<Kink> {
+        let _ = (params, radius);
         Vec::new()
     }
 
@@ -107,9 +107,11 @@ pub trait Model: Send {
         let _ = kinks;
     }
 
-    /// Writes all preactivations that have a kink, after [`Model::scores`]; a crossing is a change of sign.
-    fn preactivations(&mut self, out: &mut Vec<f64>) {
-        out.clear();
+    /// min |z| over all preactivations that have a kink: how far the point is from where the model is not smooth. Nothing
+    /// for smooth models. Evaluates the scores at `params`.
+    fn smallest_preactivation(&mut self, params: &[f64]) -> Option<f64> {
+        let _ = params;
+        None
     }
 }
 

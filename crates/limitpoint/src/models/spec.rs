@@ -204,6 +204,7 @@ impl ModelSpec {
             with(Activation::Relu, Biases::First, &[], OutputScale::One),
             with(Activation::Relu, Biases::All, &[], OutputScale::One),
             with(Activation::Relu, Biases::None, &[1], OutputScale::One),
+            with(Activation::Relu, Biases::First, &[1, 2], OutputScale::One),
             with(Activation::ReluPower { power: 2 }, Biases::None, &[3], OutputScale::MeanField),
             with(Activation::Identity, Biases::First, &[2], OutputScale::Factor(0.3)),
         ];

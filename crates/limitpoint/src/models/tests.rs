@@ -260,6 +260,45 @@ fn a_batch_is_the_same_model_on_fewer_rows() {
 }
 
 #[test]
+fn planar_networks_give_the_bits_of_the_general_kernels() {
+    let mut stream = Streams::new(12).stream("planar");
+    let features = 2;
+    {
+        for activation in Activation::examples() {
+            for biases in [Biases::None, Biases::First] {
+                let spec = ModelSpec::Network {
+                    widths: vec![37],
+                    activation,
+                    biases,
+                    frozen: vec![],
+                    output_scale: OutputScale::MeanField,
+                };
+                let x = inputs(59, features, &mut stream);
+                let mut model = spec.build(&x, 1, Compute::default()).unwrap();
+                let theta = params(&*model, &mut stream);
+                let planar = model.scores(&theta).to_vec();
+                let mut gradient = vec![0.0; theta.len()];
+                model.pull_back(&theta, &planar, &mut gradient);
+                // a weighed kink sends the same network through the general kernels; slope as it would be anyway
+                let far = Kink { layer: 0, unit: 0, example: 0, slopes: (0.0, 0.0) };
+                let row = &theta[..features];
+                let bias = if biases == Biases::First { theta[37 * features] } else { 0.0 };
+                let z = dot(row, x.row(0)) + bias;
+                let slope = activation.slope(z);
+                model.weigh_kinks(&[(Kink { slopes: (slope, slope), ..far }, 0.5)]);
+                let general = model.scores(&theta).to_vec();
+                assert_eq!(planar, general, "{activation:?} {features} {biases:?}");
+                let mut expected = vec![0.0; theta.len()];
+                model.pull_back(&theta, &general, &mut expected);
+                for (g, e) in gradient.iter().zip(&expected) {
+                    assert!((g - e).abs() <= 1e-13 * (1.0 + e.abs()), "{activation:?} {features} {biases:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn weighed_kinks_interpolate_between_the_one_sided_gradients() {
     // one unit exactly on its kink for the first example: w = (1, −1), x = (1, 1)
     for widths in [vec![1], vec![1, 1]] {
@@ -267,7 +306,7 @@ fn weighed_kinks_interpolate_between_the_one_sided_gradients() {
         let mut model = ModelSpec::relu(&widths).build(&x, 1, Compute::default()).unwrap();
         let theta = if widths.len() == 1 { vec![1.0, -1.0, 3.0] } else { vec![1.0, -1.0, 1.5, 2.0] };
         model.scores(&theta);
-        let kinks = model.kinks(1e-9);
+        let kinks = model.kinks(&theta, 1e-9);
         assert!(kinks.iter().any(|k| (k.layer, k.unit, k.example) == (0, 0, 0)), "{kinks:?}");
         let first: Vec<Kink> = kinks.into_iter().filter(|k| k.layer == 0).collect();
         let mut gradient_at = |e: f64| {

@@ -2,10 +2,12 @@
 //!
 //! Watching does not steer: an [`Observer`] sees a [`Snapshot`] and may say "stop", nothing more.
 
+mod histograms;
 mod recorder;
 mod spacing;
 mod stop;
 
+pub use histograms::{HistogramRecorder, HistogramRow};
 pub use recorder::{Recorder, Row};
 pub use spacing::Spacing;
 pub use stop::{StopReason, StopRule, Stopper};

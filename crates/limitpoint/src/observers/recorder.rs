@@ -62,6 +62,10 @@ impl Observer for Recorder {
         let mut values = Vec::with_capacity(self.probe.columns().len());
         self.probe.measure(&snapshot.point, &mut values);
         let Snapshot { step, epoch, log_time, .. } = *snapshot;
+        // an epoch that was taken back takes its rows with it
+        while self.rows.last().is_some_and(|row| row.step > step) {
+            self.rows.pop();
+        }
         if self.rows.last().is_none_or(|row| row.step < step) {
             self.rows.push(Row { step, epoch, log_time, values });
         }

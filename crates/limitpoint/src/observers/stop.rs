@@ -64,34 +64,29 @@ impl Stopper {
         Self { rules: rules.to_vec(), anchor: None }
     }
 
-    /// Whether a rule looks at the point itself, and not only at counters and the loss.
-    pub fn needs_params(&self) -> bool {
-        self.rules.iter().any(|rule| matches!(rule, StopRule::DirectionConverged { .. }))
+    /// Whether a rule looks at the point itself at this step, and not only at counters and the loss.
+    pub fn wants(&self, step: u64) -> bool {
+        Spacing::default().includes(step)
+            && self.rules.iter().any(|rule| matches!(rule, StopRule::DirectionConverged { .. }))
     }
 
     /// The first rule that holds at a snapshot.
     pub fn check(&mut self, snapshot: &Snapshot) -> Option<StopRule> {
         let simple = self.check_counters(snapshot.step, snapshot.log_time, snapshot.point.log_loss);
-        if simple.is_some() || !Spacing::default().includes(snapshot.step) {
+        if simple.is_some() || !self.wants(snapshot.step) {
             return simple;
         }
-        for rule in &self.rules {
-            let StopRule::DirectionConverged { angle: allowed } = rule else { continue };
-            let size = snapshot.point.length();
-            match &mut self.anchor {
-                None => self.anchor = Some((size, snapshot.point.params.to_vec())),
-                Some((anchor_size, direction)) if size >= 2.0 * *anchor_size => {
-                    let turned = angle(direction, snapshot.point.params);
-                    *anchor_size = size;
-                    direction.copy_from_slice(snapshot.point.params);
-                    if turned < *allowed {
-                        return Some(*rule);
-                    }
-                }
-                Some(_) => {}
-            }
-        }
-        None
+        let mut direction = Vec::new();
+        snapshot.point.trainable(&mut direction);
+        let size = snapshot.point.length();
+        let turned = match &self.anchor {
+            Some((anchor, before)) if size >= 2.0 * anchor => angle(before, &direction),
+            Some(_) => return None,
+            None => f64::INFINITY,
+        };
+        self.anchor = Some((size, direction));
+        let converged = |rule: &&StopRule| matches!(rule, StopRule::DirectionConverged { angle } if turned < *angle);
+        self.rules.iter().find(converged).copied()
     }
 
     /// The first rule about steps, time or loss that holds; cheap enough for every step.

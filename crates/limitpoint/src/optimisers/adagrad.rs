@@ -17,8 +17,8 @@ pub(super) struct AdaGrad {
 
 impl AdaGrad {
     pub fn new(epsilon: f64, initial: f64, layout: &ParamLayout) -> Result<Self, OptimiserError> {
-        super::require("adagrad", "epsilon", epsilon, "0 or more and finite", epsilon >= 0.0 && epsilon.is_finite())?;
-        super::require("adagrad", "initial", initial, "0 or more and finite", initial >= 0.0 && initial.is_finite())?;
+        super::require("ada-grad", "epsilon", epsilon, "0 or more and finite", epsilon >= 0.0 && epsilon.is_finite())?;
+        super::require("ada-grad", "initial", initial, "0 or more and finite", initial >= 0.0 && initial.is_finite())?;
         Ok(Self { epsilon, accumulator: ScaledMoment::constant(layout.len(), initial) })
     }
 }
@@ -38,11 +38,11 @@ impl Optimiser for AdaGrad {
     }
 
     fn state(&self) -> OptimiserState {
-        self.accumulator.save("accumulator", OptimiserState::new("adagrad"))
+        self.accumulator.save("accumulator", OptimiserState::new("ada-grad"))
     }
 
     fn restore(&mut self, state: &OptimiserState) -> Result<(), OptimiserError> {
-        state.check("adagrad")?;
+        state.check("ada-grad")?;
         self.accumulator.load("accumulator", state)
     }
 }

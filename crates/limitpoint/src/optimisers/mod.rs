@@ -51,6 +51,11 @@ use crate::schedules::StepContext;
 
 /// One way of moving parameters downhill.
 pub trait Optimiser: Send {
+    /// Called before the gradient of each step is taken, with what is known at the current point.
+    fn prepare(&mut self, context: &StepContext) {
+        let _ = context;
+    }
+
     /// Writes the point where the gradient must be taken, if it is not `params` itself (Nesterov's look-ahead).
     fn look_ahead(&mut self, params: &[f64], out: &mut [f64]) -> bool {
         let _ = (params, out);
@@ -70,6 +75,12 @@ pub trait Optimiser: Send {
         context: &StepContext,
         log_step: f64,
     ) -> Result<(), OptimiserError>;
+
+    /// Numbers worth watching about the last step, by name: Muon's polar error, the kinks a minimum-norm step resolved and
+    /// the duality gap it left. May cost more than a step.
+    fn report(&mut self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
 
     /// Everything remembered between steps.
     fn state(&self) -> OptimiserState;

@@ -166,7 +166,7 @@ impl Optimiser for Muon {
             if state.block.rows == 1 || state.block.cols == 1 {
                 let size = norm2(g);
                 match self.others {
-                    OtherBlocks::Sign => update.iter_mut().zip(g).for_each(|(u, x)| *u = sign(*x)),
+                    OtherBlocks::Sign => update.iter_mut().zip(g).for_each(|(u, x)| *u = sign(*x) + 0.0 * x),
                     OtherBlocks::Polar => {
                         update.iter_mut().zip(g).for_each(|(u, x)| *u = if size == 0.0 { 0.0 } else { x / size });
                     }
@@ -181,6 +181,10 @@ impl Optimiser for Muon {
             crate::linalg::add_scaled(&mut params[range], -step, update);
         }
         Ok(())
+    }
+
+    fn report(&mut self) -> Vec<(&'static str, f64)> {
+        vec![("polar_error", self.polar_error().unwrap_or(f64::NAN))]
     }
 
     fn state(&self) -> OptimiserState {

@@ -31,8 +31,10 @@ impl Optimiser for NaturalGradient {
     ) -> Result<(), OptimiserError> {
         self.potential.inverse_hessian_action(params, &gradient.direction, &mut self.direction);
         let factor = step_factor(log_step, gradient.log_scale);
-        crate::linalg::add_scaled(params, -factor, &self.direction);
-        Ok(self.potential.check_domain(params)?)
+        self.direction.iter_mut().zip(&*params).for_each(|(d, theta)| *d = theta - factor * *d);
+        self.potential.check_domain(&self.direction)?;
+        params.copy_from_slice(&self.direction);
+        Ok(())
     }
 
     fn state(&self) -> OptimiserState {

@@ -47,7 +47,7 @@ impl Shampoo {
 
 impl BlockState {
     fn new(block: &Block, accumulate: bool, epsilon: f64) -> Self {
-        let (rows, cols) = (block.rows, block.cols);
+        let (rows, cols) = if accumulate { (block.rows, block.cols) } else { (0, 0) };
         let start = |size: usize| {
             let mut matrix = vec![0.0; size * size];
             if epsilon > 0.0 {
@@ -57,7 +57,7 @@ impl BlockState {
         };
         Self {
             block: block.clone(),
-            svd: (!accumulate).then(|| Svd::new(rows, cols)),
+            svd: (!accumulate).then(|| Svd::new(block.rows, block.cols)),
             log_scale: epsilon.ln(),
             left: start(rows),
             right: start(cols),
@@ -66,7 +66,7 @@ impl BlockState {
             left_root: vec![0.0; rows * rows],
             right_root: vec![0.0; cols * cols],
             product: vec![0.0; rows.max(cols).pow(2).max(rows * cols)],
-            update: vec![0.0; rows * cols],
+            update: vec![0.0; block.len()],
         }
     }
 
@@ -127,6 +127,9 @@ impl Optimiser for Shampoo {
                 log_step.exp()
             } else {
                 state.accumulate(g, gradient.log_scale);
+                if state.log_scale == f64::NEG_INFINITY {
+                    continue; // nothing but zeros so far
+                }
                 state.precondition(g)?;
                 super::step_factor(log_step, gradient.log_scale - 0.5 * state.log_scale)
             };

@@ -67,7 +67,9 @@ impl Optimiser for SignMomentum {
         self.moment.blend(self.memory, 1.0 - self.memory, gradient);
         for range in &self.trainable {
             for i in range.clone() {
-                params[i] -= step * (sign(self.mixed.values[i]) + self.weight_decay * params[i]);
+                let mixed = self.mixed.values[i];
+                // 0 · mixed keeps a NaN from passing for a zero
+                params[i] -= step * (sign(mixed) + 0.0 * mixed + self.weight_decay * params[i]);
             }
         }
         Ok(())

@@ -370,6 +370,8 @@ impl FromStr for OptimiserSpec {
 }
 
 fn unknown(text: &str) -> String {
-    let names = OptimiserSpec::catalogue().iter().map(|entry| entry.key).collect::<Vec<_>>().join(", ");
-    format!("'{text}' is no optimiser; use gradient, sign, coordinate, spectral, or one of {names}")
+    format!(
+        "'{text}' is no optimiser with default settings; use gradient, sign, coordinate, spectral, heavy-ball, nesterov, \
+         adam, adam-w, ada-grad, rms-prop, signum, lion, shampoo or muon"
+    )
 }

@@ -34,6 +34,8 @@ pub(super) struct Steepest {
     direction: Vec<f64>,
     /// The saddle point's direction, when kinks are active; kept until the next gradient, since a step may be redone.
     resolved: Option<Vec<f64>>,
+    /// Kinks resolved at the last gradient, and the duality gap of their weights.
+    kinks: (usize, f64),
     /// Euclidean length of the last step: how far kinks are looked for.
     reach: f64,
 }
@@ -46,14 +48,23 @@ impl Steepest {
         layout: &ParamLayout,
     ) -> Result<Self, OptimiserError> {
         let direction = vec![0.0; layout.len()];
-        Ok(Self { norm: spec.build(layout)?, scaling, minimum_norm, direction, resolved: None, reach: 0.0 })
+        Ok(Self {
+            norm: spec.build(layout)?,
+            scaling,
+            minimum_norm,
+            direction,
+            resolved: None,
+            kinks: (0, 0.0),
+            reach: 0.0,
+        })
     }
 }
 
 impl Optimiser for Steepest {
     fn subgradient(&mut self, objective: &mut Objective, params: &[f64], gradient: &mut LogScaled) {
         self.resolved = None;
-        let kinks = if self.minimum_norm { objective.kinks(self.reach) } else { Vec::new() };
+        let kinks = if self.minimum_norm { objective.kinks(params, self.reach) } else { Vec::new() };
+        self.kinks = (kinks.len(), 0.0);
         if kinks.is_empty() {
             return objective.backward(params, gradient);
         }
@@ -63,6 +74,7 @@ impl Optimiser for Steepest {
         let solution = minimum_norm(&mut *self.norm, &gradient.direction, &columns);
         let chosen: Vec<(Kink, f64)> = kinks.iter().copied().zip(solution.weights).collect();
         objective.backward_at_kinks(params, &chosen, gradient);
+        self.kinks.1 = solution.gap;
         self.resolved = Some(solution.direction);
     }
 
@@ -93,6 +105,11 @@ impl Optimiser for Steepest {
             None => self.norm.descend(params, &gradient.direction, factor, unit, &mut self.direction),
         }
         Ok(())
+    }
+
+    fn report(&mut self) -> Vec<(&'static str, f64)> {
+        let (kinks, gap) = self.kinks;
+        if self.minimum_norm { vec![("active_kinks", kinks as f64), ("clarke_gap", gap)] } else { Vec::new() }
     }
 
     fn state(&self) -> OptimiserState {

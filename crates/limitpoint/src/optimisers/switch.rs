@@ -37,7 +37,7 @@ impl Event {
 
 /// Runs `first` until the event, then `second` from a fresh state with step sizes multiplied by `rate_factor`.
 ///
-/// The event is looked for before each step and stays remembered.
+/// The event is looked for before each step's gradient is taken and stays remembered.
 pub(super) struct Switch {
     pub first: Box<dyn Optimiser>,
     pub second: Box<dyn Optimiser>,
@@ -53,6 +53,11 @@ impl Switch {
 }
 
 impl Optimiser for Switch {
+    fn prepare(&mut self, context: &StepContext) {
+        self.switched |= self.event.happened(context);
+        self.active().prepare(context);
+    }
+
     fn look_ahead(&mut self, params: &[f64], out: &mut [f64]) -> bool {
         self.active().look_ahead(params, out)
     }
@@ -68,9 +73,12 @@ impl Optimiser for Switch {
         context: &StepContext,
         log_step: f64,
     ) -> Result<(), OptimiserError> {
-        self.switched |= self.event.happened(context);
         let log_step = log_step + if self.switched { self.log_rate_factor } else { 0.0 };
         self.active().step(params, gradient, context, log_step)
+    }
+
+    fn report(&mut self) -> Vec<(&'static str, f64)> {
+        self.active().report()
     }
 
     fn state(&self) -> OptimiserState {

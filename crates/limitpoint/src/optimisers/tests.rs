@@ -50,6 +50,7 @@ fn a_saved_state_continues_bit_for_bit() {
     for spec in OptimiserSpec::examples() {
         let run = |optimiser: &mut dyn Optimiser, params: &mut Vec<f64>, steps: std::ops::Range<u64>| {
             for step in steps {
+                optimiser.prepare(&context(step));
                 optimiser.step(params, &gradient(step, -(step as f64)), &context(step), -3.0 + step as f64).unwrap();
             }
         };
@@ -278,7 +279,7 @@ fn leaving_the_domain_of_a_potential_is_reported_not_clamped() {
     let error = optimiser.step(&mut params, &g, &context(0), 0.0).unwrap_err();
     assert!(matches!(error, OptimiserError::Potential(_)), "{error}");
     let mut mirror = OptimiserSpec::mirror(PotentialSpec::Entropy).build(&layout).unwrap();
-    assert!(mirror.step(&mut vec![1.0, -1.0], &g, &context(0), 0.0).is_err());
+    assert!(mirror.step(&mut [1.0, -1.0], &g, &context(0), 0.0).is_err());
 }
 
 #[test]
@@ -292,11 +293,14 @@ fn a_switch_happens_at_its_event_and_rescales_the_rate() {
     };
     let (mut optimiser, mut params) = (spec.build(&layout).unwrap(), vec![0.0, 0.0]);
     let g = LogScaled { log_scale: 0.0, direction: vec![3.0, -1.0] };
+    optimiser.prepare(&context(0));
     optimiser.step(&mut params, &g, &context(0), 0.0).unwrap();
     assert_eq!(params, [-3.0, 1.0]);
     let correct = StepContext { all_correct: true, ..context(1) };
+    optimiser.prepare(&correct);
     optimiser.step(&mut params, &g, &correct, 0.0).unwrap();
     assert_eq!(params, [-3.5, 1.5]);
+    optimiser.prepare(&context(2));
     optimiser.step(&mut params, &g, &context(2), 0.0).unwrap();
     assert_eq!(params.iter().map(|p| sign(*p)).collect::<Vec<_>>(), [-1.0, 1.0]);
     assert_eq!(params, [-4.0, 2.0]); // once switched, it stays switched

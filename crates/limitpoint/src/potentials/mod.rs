@@ -39,6 +39,7 @@
 //! that keeps frozen weights must copy them back. Block indices count the trainable blocks in layout order.
 //! Outside the domain the answers are NaN or infinite; [`MirrorPotential::check_domain`] says where and why.
 
+mod balance;
 mod blocks;
 mod entries;
 mod error;
@@ -65,6 +66,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+pub use balance::{balance_drift, grouped_conjugates};
 pub use entries::Entries;
 pub use entropy::Entropy;
 pub use error::PotentialError;

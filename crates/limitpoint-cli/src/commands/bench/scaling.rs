@@ -1,6 +1,10 @@
-//! How the cost of a step grows with examples, width, depth and threads.
+//! How the cost of a step grows with examples, width, depth and threads, and how ensembles spread over cores.
 
-use limitpoint::experiments::WorkloadSpec;
+use std::time::Instant;
+
+use limitpoint::driver::Process;
+use limitpoint::experiments::{WorkloadSpec, ensemble};
+use limitpoint::models::Precision;
 use serde::Serialize;
 
 use super::steps_per_second;
@@ -35,6 +39,34 @@ pub fn measure(seconds: f64, threads: usize) -> anyhow::Result<Vec<Line>> {
     }
     for count in 1..=threads {
         add("threads", count, WorkloadSpec { widths: vec![1024], ..base.clone() }, count)?;
+    }
+    lines.extend(ensemble_lines()?);
+    Ok(lines)
+}
+
+/// Twenty runs of W1 over 40 steps, one after the other and spread over the cores; microseconds are per step of a run.
+fn ensemble_lines() -> anyhow::Result<Vec<Line>> {
+    const STEPS: usize = 40;
+    let Some(spec) = WorkloadSpec::all().into_iter().next() else { return Ok(Vec::new()) };
+    let workload = spec.build();
+    let seeds: Vec<u64> = (0..20).collect();
+    let one = |_: u64| -> anyhow::Result<f64> {
+        let mut descent = workload.start(1, Precision::F64)?;
+        for _ in 0..STEPS {
+            descent.advance()?;
+        }
+        Ok(descent.log_loss())
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut lines = Vec::new();
+    for value in [1, cores] {
+        let begin = Instant::now();
+        let results: Vec<_> = if value == 1 { seeds.iter().map(|s| one(*s)).collect() } else { ensemble(&seeds, one) };
+        let seconds = begin.elapsed().as_secs_f64();
+        results.into_iter().collect::<anyhow::Result<Vec<f64>>>()?;
+        let steps = (STEPS * seeds.len()) as f64;
+        let gigaflops = steps * spec.flops() / seconds / 1e9;
+        lines.push(Line { varied: "ensemble", value, microseconds: 1e6 * seconds / steps, gigaflops });
     }
     Ok(lines)
 }

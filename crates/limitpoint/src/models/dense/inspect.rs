@@ -26,7 +26,7 @@ impl<T: Real> DenseNetwork<T> {
 
     /// Inputs of all layers and, per layer, the back-signals of one output (examples × units).
     fn signals_of(&mut self, params: &[f64], output: usize) -> (Vec<Matrix>, Vec<Matrix>) {
-        self.scores(params);
+        self.forward(params);
         let inputs: Vec<Matrix> = (0..self.layers.len()).map(|l| self.layer_input(l)).collect();
         let outputs = self.architecture.outputs;
         let mut cotangent = vec![0.0; self.examples * outputs];
@@ -110,6 +110,9 @@ impl<T: Real> DenseNetwork<T> {
             let bias = f64::from(u8::from(self.layers[h].bias.is_some()));
             for example in 0..self.examples {
                 let reach = radius * crate::linalg::norm2(input.row(example)).hypot(bias);
+                if reach == 0.0 && radius > 0.0 {
+                    continue; // no input, nothing that a step could move
+                }
                 for unit in 0..hidden.signals.rows() {
                     if hidden.signals.get(unit, example).to_f64().abs() <= reach {
                         kinks.push(Kink { layer: h, unit, example, slopes });

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
+use super::shapes::{Shape, with_shape};
 use crate::linalg::tile::{Finish, NARROW, Rows, Tile, into_panels, narrow_rows, weight_rows};
 use crate::linalg::{Panels, Real};
 use crate::models::Activation;
@@ -31,8 +32,14 @@ impl<T: Real> RawPanels<T> {
         Self { rows: panels.rows(), width: panels.width(), start: panels.data_mut().as_mut_ptr() }
     }
 
+    /// The number at an index. A method, so that closures borrow the whole and not the bare pointer.
+    pub fn place(&self, index: usize) -> *mut T {
+        self.start.wrapping_add(index)
+    }
+
+    /// The first number of a row of a panel.
     #[inline(always)]
-    fn at(&self, panel: usize, row: usize) -> *mut T {
+    pub fn at(&self, panel: usize, row: usize) -> *mut T {
         self.start.wrapping_add((panel * self.rows + row) * self.width)
     }
 }
@@ -45,6 +52,12 @@ impl<T> Clone for Raw<T> {
     }
 }
 impl<T> Copy for Raw<T> {}
+impl<T> Raw<T> {
+    /// The address `index` numbers on. A method, so that closures borrow the whole and not the bare pointer.
+    pub fn at(&self, index: usize) -> *const T {
+        self.0.wrapping_add(index)
+    }
+}
 // SAFETY: as for RawPanels.
 unsafe impl<T: Sync> Send for Raw<T> {}
 // SAFETY: as for RawPanels.
@@ -80,38 +93,73 @@ impl<T: Real> Finish<T> for Forward<'_, T> {
         panel: usize,
         tile: Tile<T, S, R, NV>,
     ) {
-        let (lanes, width) = (T::lanes::<S>(), self.z.width);
         // SAFETY: rows of this call belong to this thread, panels have `rows` rows and at least NV registers a row.
-        unsafe {
-            let z = self.z.at(panel, row);
-            for r in 0..R {
-                for v in 0..NV {
-                    T::store::<S>(z.add(r * width + v * lanes), tile[r][v]);
-                }
-            }
-            if let Some(output) = self.output {
-                let a = output.at(panel, row);
-                for r in 0..R {
-                    for v in 0..NV {
-                        T::store::<S>(
-                            a.add(r * width + v * lanes),
-                            self.activation.value_vector::<T, S>(simd, tile[r][v]),
-                        );
-                    }
-                }
-            }
-            if let Some((head, partial, block)) = self.head {
-                let sums = partial.at(panel, row / block);
-                for v in 0..NV {
-                    let mut sum = T::load::<S>(sums.add(v * lanes));
-                    for r in 0..R {
-                        let value = self.activation.value_vector::<T, S>(simd, tile[r][v]);
-                        sum = T::mul_add(simd, T::splat(simd, *head.0.add(row + r)), value, sum);
-                    }
-                    T::store::<S>(sums.add(v * lanes), sum);
-                }
-            }
+        unsafe { store_tile::<T, S, R, NV>(tile, self.z.at(panel, row), self.z.width) };
+        simd.vectorize(Activate { forward: self, row, panel, rows: R, vectors: NV });
+    }
+}
+
+/// Writes a tile to memory, rows `width` apart.
+///
+/// # Safety
+/// R rows of NV registers must be writable.
+#[inline(always)]
+unsafe fn store_tile<T: Real, S: Simd, const R: usize, const NV: usize>(
+    tile: Tile<T, S, R, NV>,
+    to: *mut T,
+    width: usize,
+) {
+    for (r, registers) in tile.into_iter().enumerate() {
+        for (v, register) in registers.into_iter().enumerate() {
+            // SAFETY: vouched for by the caller.
+            unsafe { T::store::<S>(to.add(r * width + v * T::lanes::<S>()), register) };
         }
+    }
+}
+
+/// What follows z for one tile that was just stored: σ(z), and the partial sums of a fused head.
+///
+/// A function of its own, so that the choice of activation is compiled once and not in every tile size.
+struct Activate<'f, 'a, T: Real> {
+    forward: &'f Forward<'a, T>,
+    row: usize,
+    panel: usize,
+    rows: usize,
+    vectors: usize,
+}
+
+impl<T: Real> WithSimd for Activate<'_, '_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { forward, row, panel, rows, vectors } = self;
+        let (lanes, width) = (T::lanes::<S>(), forward.z.width);
+        with_shape!(forward.activation, |shape| {
+            // SAFETY: as in `Forward::finish`.
+            unsafe {
+                let z = forward.z.at(panel, row);
+                if let Some(output) = forward.output {
+                    let a = output.at(panel, row);
+                    for r in 0..rows {
+                        for v in 0..vectors {
+                            let at = r * width + v * lanes;
+                            T::store::<S>(a.add(at), shape.value::<T, S>(simd, T::load::<S>(z.add(at))));
+                        }
+                    }
+                }
+                if let Some((head, partial, block)) = forward.head {
+                    let sums = partial.at(panel, row / block);
+                    for v in 0..vectors {
+                        let mut sum = T::load::<S>(sums.add(v * lanes));
+                        for r in 0..rows {
+                            let value = shape.value::<T, S>(simd, T::load::<S>(z.add(r * width + v * lanes)));
+                            sum = T::mul_add(simd, T::splat(simd, *head.0.add(row + r)), value, sum);
+                        }
+                        T::store::<S>(sums.add(v * lanes), sum);
+                    }
+                }
+            }
+        });
     }
 }
 
@@ -152,10 +200,10 @@ unsafe fn transpose_rows<T: Real>(rows: Range<usize>, examples: usize, from: Raw
         let count = SQUARE.min(examples - first).min(width - first % width);
         let mut row = rows.start;
         while row < rows.end {
-            let column_panel = row / width;
-            let wide = SQUARE.min(rows.end - row).min(width - row % width);
+            let column_panel = row / to.width;
+            let wide = SQUARE.min(rows.end - row).min(to.width - row % to.width);
             for i in 0..count {
-                let target = to.at(column_panel, first + i).wrapping_add(row % width);
+                let target = to.at(column_panel, first + i).wrapping_add(row % to.width);
                 let source = from.at(panel, row).wrapping_add(first % width + i);
                 for j in 0..wide {
                     // SAFETY: inside both panels by construction.
@@ -241,7 +289,7 @@ pub(super) struct Backward<'a, T: Real> {
     pub signals: RawPanels<T>,
     /// Shape of `signals`.
     pub shape: &'a Panels<T>,
-    /// Slopes to use at kinks instead of σ′(z): (unit, example, slope), sorted by unit.
+    /// Slopes to use at kinks instead of σ′(z): (unit, example, slope).
     pub kinks: &'a [(usize, usize, f64)],
     pub weights: Option<WeightGradient<'a, T>>,
     pub bias: Option<*mut f64>,
@@ -267,6 +315,10 @@ struct MaskBySlope<T> {
     activation: Activation,
 }
 
+/// Rows and numbers a row of the largest tile: 8 rows of three registers of at most 16 numbers.
+const TILE_ROWS: usize = 8;
+const TILE_WIDTH: usize = 48;
+
 impl<T: Real> Finish<T> for MaskBySlope<T> {
     #[inline(always)]
     fn finish<S: Simd, const R: usize, const NV: usize>(
@@ -276,17 +328,40 @@ impl<T: Real> Finish<T> for MaskBySlope<T> {
         panel: usize,
         tile: Tile<T, S, R, NV>,
     ) {
-        let lanes = T::lanes::<S>();
-        for (r, registers) in tile.iter().enumerate() {
-            for (v, &register) in registers.iter().enumerate() {
-                // SAFETY: rows of this thread.
-                unsafe {
-                    let at = self.signals.at(panel, row + r).add(v * lanes);
-                    let z = T::load::<S>(at);
-                    T::store::<S>(at, self.activation.slope_times::<T, S>(simd, z, register));
+        let mut raw = [T::default(); TILE_ROWS * TILE_WIDTH];
+        // SAFETY: a tile has at most 8 rows of 48 numbers.
+        unsafe { store_tile::<T, S, R, NV>(tile, raw.as_mut_ptr(), TILE_WIDTH) };
+        simd.vectorize(Mask { mask: self, raw: &raw, row, panel, rows: R, vectors: NV });
+    }
+}
+
+/// The masking of one tile, compiled once for each activation.
+struct Mask<'a, T: Real> {
+    mask: &'a MaskBySlope<T>,
+    raw: &'a [T; TILE_ROWS * TILE_WIDTH],
+    row: usize,
+    panel: usize,
+    rows: usize,
+    vectors: usize,
+}
+
+impl<T: Real> WithSimd for Mask<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (lanes, width) = (T::lanes::<S>(), self.mask.signals.width);
+        with_shape!(self.mask.activation, |shape| {
+            for r in 0..self.rows {
+                for v in 0..self.vectors {
+                    // SAFETY: rows of this thread; the raw tile holds them.
+                    unsafe {
+                        let at = self.mask.signals.at(self.panel, self.row).add(r * width + v * lanes);
+                        let signal = T::load::<S>(self.raw.as_ptr().add(r * TILE_WIDTH + v * lanes));
+                        T::store::<S>(at, shape.slope_times::<T, S>(simd, T::load::<S>(at), signal));
+                    }
                 }
             }
-        }
+        });
     }
 }
 
@@ -323,34 +398,70 @@ impl<T: Real> Finish<T> for StoreRows {
     }
 }
 
+/// Rows whose back-signals from a single head are made together.
+const HEAD_ROWS: usize = 4;
+
 impl<T: Real> Backward<'_, T> {
+    /// z → δ = u_j r σ′(z) for R rows under a single head, and Σ r σ(z) for the head's gradient.
+    #[inline(always)]
+    unsafe fn head_rows<S: Simd, A: Shape, const R: usize>(
+        &self,
+        simd: S,
+        shape: A,
+        row: usize,
+        head: Raw<T>,
+        cotangent: &[T],
+        gradient: Option<*mut f64>,
+    ) {
+        let (lanes, width) = (T::lanes::<S>(), self.signals.width);
+        // SAFETY: rows of this thread; the cotangent is padded to whole panels.
+        unsafe {
+            let weights: [T::Vector<S>; R] = std::array::from_fn(|r| T::splat(simd, *head.0.add(row + r)));
+            let mut sums = [T::splat(simd, T::default()); R];
+            let mut z = self.signals.at(0, row);
+            let mut cotangent = cotangent.as_ptr();
+            for panel in 0..self.shape.count() {
+                let vectors = self.shape.vectors(panel);
+                for v in 0..vectors {
+                    let signal = T::load::<S>(cotangent.add(v * lanes));
+                    for r in 0..R {
+                        let at = z.add(r * width + v * lanes);
+                        let value = T::load::<S>(at);
+                        sums[r] = T::mul_add(simd, signal, shape.value::<T, S>(simd, value), sums[r]);
+                        T::store::<S>(at, shape.slope_times::<T, S>(simd, value, T::mul(simd, weights[r], signal)));
+                    }
+                }
+                z = z.wrapping_add(self.signals.rows * width);
+                cotangent = cotangent.wrapping_add(width);
+            }
+            if let Some(gradient) = gradient {
+                for (r, sum) in sums.into_iter().enumerate() {
+                    *gradient.add(row + r) = T::reduce_sum(simd, sum).to_f64();
+                }
+            }
+        }
+    }
+
     /// z → δ for the rows of one chunk.
     #[inline(always)]
     unsafe fn signals<S: Simd>(&self, simd: S, rows: Range<usize>) {
-        let (signals, activation, lanes) = (self.signals, self.activation, T::lanes::<S>());
+        let (signals, activation) = (self.signals, self.activation);
         match &self.source {
             Source::SingleHead { head, cotangent, gradient } => {
-                for row in rows.clone() {
+                with_shape!(activation, |shape| {
+                    let mut row = rows.start;
                     // SAFETY: rows of this thread; the cotangent is padded to whole panels.
                     unsafe {
-                        let weight = T::splat(simd, *head.0.add(row));
-                        let mut sum = T::splat(simd, T::default());
-                        for panel in 0..self.shape.count() {
-                            let z = signals.at(panel, row);
-                            let r = cotangent[panel * signals.width..].as_ptr();
-                            for v in 0..self.shape.vectors(panel) {
-                                let (at, r) = (z.add(v * lanes), T::load::<S>(r.add(v * lanes)));
-                                let z = T::load::<S>(at);
-                                sum = T::mul_add(simd, r, activation.value_vector::<T, S>(simd, z), sum);
-                                let signal = activation.slope_times::<T, S>(simd, z, T::mul(simd, weight, r));
-                                T::store::<S>(at, signal);
-                            }
+                        while row + HEAD_ROWS <= rows.end {
+                            self.head_rows::<S, _, HEAD_ROWS>(simd, shape, row, *head, cotangent, *gradient);
+                            row += HEAD_ROWS;
                         }
-                        if let Some(gradient) = gradient {
-                            *gradient.add(row) = T::reduce_sum(simd, sum).to_f64();
+                        while row < rows.end {
+                            self.head_rows::<S, _, 1>(simd, shape, row, *head, cotangent, *gradient);
+                            row += 1;
                         }
                     }
-                }
+                });
             }
             Source::Layer { weights, above } => {
                 let mut mask = MaskBySlope { signals, activation };

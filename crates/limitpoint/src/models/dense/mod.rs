@@ -11,6 +11,8 @@
 
 mod inspect;
 mod kernels;
+mod planar;
+mod shapes;
 
 use std::any::TypeId;
 use std::ops::Range;
@@ -18,6 +20,7 @@ use std::ops::Range;
 use pulp::Arch;
 
 use self::kernels::{Backward, Forward, Head, HeadGradient, Raw, RawPanels, Source, WeightGradient};
+use self::planar::{PlanarBackward, PlanarForward, PlanarWeights};
 use super::{Activation, DegreeGroup, Homogeneity, Kink, KinkColumn, Model, ModelError};
 use crate::linalg::tile::Rows;
 use crate::linalg::{Matrix, Panels, Real, Team};
@@ -133,6 +136,8 @@ pub struct DenseNetwork<T: Real> {
     batch: Inputs<T>,
     gathered: Vec<f64>,
     in_batch: bool,
+    /// Whether the last forward pass stored preactivations.
+    kept: bool,
     examples: usize,
     hidden: Vec<Hidden<T>>,
     /// Parameters rounded to `T`; unused when `T` is `f64`.
@@ -190,6 +195,7 @@ impl<T: Real> DenseNetwork<T> {
             batch: Inputs::new(&Matrix::zeros(0, inputs.cols)),
             gathered: Vec::new(),
             in_batch: false,
+            kept: false,
             examples: 0,
             hidden: architecture.widths.iter().map(|_| Hidden::empty()).collect(),
             rounded: vec![T::default(); rounded],
@@ -252,8 +258,65 @@ impl<T: Real> DenseNetwork<T> {
         self.rounded.as_ptr()
     }
 
+    /// Whether the layer above the inputs can do without storing preactivations.
+    fn planar(&self) -> bool {
+        self.fused() && self.hidden.len() == 1 && self.layers[0].inputs == planar::IN && self.hidden[0].kinks.is_empty()
+    }
+
+    /// The parameters of a planar network.
+    fn planar_weights(&self, weights: Raw<T>) -> PlanarWeights<T> {
+        let at = |offset: usize| Raw(weights.at(offset));
+        PlanarWeights {
+            hidden: at(self.layers[0].weight),
+            bias: self.layers[0].bias.map(at),
+            head: at(self.layers[1].weight),
+        }
+    }
+
+    /// Scores of a planar network; keeps no preactivations.
+    fn planar_forward(&mut self, params: &[f64]) {
+        assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
+        let raw = Raw(self.weights(params));
+        let weights = self.planar_weights(raw);
+        let partial = RawPanels::new(&mut self.partial);
+        let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
+        let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
+        let (activation, arch) = (self.architecture.activation, self.arch);
+        share(&self.team, units.div_ceil(block), units * self.examples * 4, |blocks| {
+            let rows = blocks.start * block..(blocks.end * block).min(units);
+            arch.dispatch(PlanarForward { rows, block, weights, activation, input, partial });
+        });
+        self.sum_partial_scores(raw);
+    }
+
+    /// Gradients of a planar network.
+    fn planar_backward(&mut self, params: &[f64], gradient: RawPanels<f64>) {
+        let raw = Raw(self.weights(params));
+        let weights = self.planar_weights(raw);
+        let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
+        let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
+        let (activation, arch, cotangent) = (self.architecture.activation, self.arch, self.cotangent.as_slice());
+        let (layer, head) = (&self.layers[0], &self.layers[1]);
+        share(&self.team, units.div_ceil(block), units * self.examples * 8, |blocks| {
+            let rows = blocks.start * block..(blocks.end * block).min(units);
+            let at = |offset: usize| gradient.place(offset);
+            arch.dispatch(PlanarBackward {
+                rows,
+                weights,
+                activation,
+                input,
+                cotangent,
+                hidden: (!layer.frozen).then(|| at(layer.weight)),
+                bias: layer.bias.filter(|_| !layer.frozen).map(at),
+                head: (!head.frozen).then(|| at(head.weight)),
+            });
+        });
+    }
+
+    /// Computes all scores and keeps every layer's preactivations.
     fn forward(&mut self, params: &[f64]) {
-        debug_assert_eq!(params.len(), self.layout.len());
+        self.kept = true;
+        assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
         let weights = Raw(self.weights(params));
         let fused = self.fused();
         let count = self.hidden.len();
@@ -274,8 +337,7 @@ impl<T: Real> DenseNetwork<T> {
             let (activation, arch) = (self.architecture.activation, self.arch);
             let cost = layer.inputs * layer.outputs * self.examples;
             share(&self.team, layer.outputs.div_ceil(block), cost, |blocks| {
-                let weights = weights;
-                let at = |offset: usize| weights.0.wrapping_add(offset);
+                let at = |offset: usize| weights.at(offset);
                 arch.dispatch(Forward {
                     rows: blocks.start * block..(blocks.end * block).min(layer.outputs),
                     weights: Rows { start: at(layer.weight), row: layer.inputs, step: 1 },
@@ -286,7 +348,7 @@ impl<T: Real> DenseNetwork<T> {
                     output,
                     turned,
                     head: head.map(|offset| (Raw(at(offset)), partial, block)),
-                    waiting: { waiting }.start,
+                    waiting: waiting.place(0),
                 });
             });
         }
@@ -326,11 +388,10 @@ impl<T: Real> DenseNetwork<T> {
         let layer = &self.layers[self.layers.len() - 1];
         let arch = self.arch;
         share(&self.team, input.count(), layer.inputs * layer.outputs * self.examples, |panels| {
-            let weights = weights;
             arch.dispatch(Head {
                 outputs: layer.outputs,
-                weights: Rows { start: weights.0.wrapping_add(layer.weight), row: layer.inputs, step: 1 },
-                bias: layer.bias.map(|offset| Raw(weights.0.wrapping_add(offset))),
+                weights: Rows { start: weights.at(layer.weight), row: layer.inputs, step: 1 },
+                bias: layer.bias.map(|offset| Raw(weights.at(offset))),
                 input,
                 panels,
                 scores: outer,
@@ -346,9 +407,12 @@ impl<T: Real> DenseNetwork<T> {
 
     /// Turns z into δ in every layer that needs it and, given a gradient, fills it.
     fn backward(&mut self, params: &[f64], cotangent: &[f64], gradient: Option<&mut [f64]>) {
+        assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
+        assert_eq!(cotangent.len(), self.examples * self.architecture.outputs, "one cotangent per score");
         let weights = Raw(self.weights(params));
         let (gradient, no_gradient) = match gradient {
             Some(gradient) => {
+                assert_eq!(gradient.len(), self.layout.len(), "a gradient is as long as the parameters");
                 for block in self.layout.blocks().iter().filter(|block| block.frozen) {
                     gradient[block.range()].fill(0.0);
                 }
@@ -360,6 +424,8 @@ impl<T: Real> DenseNetwork<T> {
         let scale = self.architecture.output_scale;
         let fused = self.fused();
         let head = self.layers.len() - 1;
+        // a fused head's gradient is made on the way through the layer below it, even if that layer is frozen
+        let lowest = if fused { lowest.min(head - 1) } else { lowest };
         if fused {
             self.cotangent.iter_mut().zip(cotangent).for_each(|(to, from)| *to = T::from_f64(scale * from));
             if let (false, Some(bias), false) = (no_gradient, self.layers[head].bias, self.layers[head].frozen) {
@@ -368,6 +434,9 @@ impl<T: Real> DenseNetwork<T> {
             }
         } else {
             self.plain_head_gradient(cotangent, gradient, no_gradient);
+        }
+        if !self.kept {
+            return self.planar_backward(params, gradient);
         }
         for h in (lowest..head).rev() {
             let (rest, above) = self.hidden.split_at_mut(h + 1);
@@ -390,17 +459,16 @@ impl<T: Real> DenseNetwork<T> {
             let single = fused && h + 1 == head;
             let cost = layer.outputs * self.examples * (layer.inputs + if single { 1 } else { next.outputs });
             share(&self.team, layer.outputs.div_ceil(block), cost, |blocks| {
-                let (weights, gradient, waiting) = (weights, gradient, waiting);
                 let wanted = !no_gradient && !layer.frozen;
                 let source = if single {
                     Source::SingleHead {
-                        head: Raw(weights.0.wrapping_add(next.weight)),
+                        head: Raw(weights.at(next.weight)),
                         cotangent,
-                        gradient: (!no_gradient && !next.frozen).then(|| gradient.start.wrapping_add(next.weight)),
+                        gradient: (!no_gradient && !next.frozen).then(|| gradient.place(next.weight)),
                     }
                 } else {
                     Source::Layer {
-                        weights: Rows { start: weights.0.wrapping_add(next.weight), row: 1, step: next.inputs },
+                        weights: Rows { start: weights.at(next.weight), row: 1, step: next.inputs },
                         above: above.first().map_or(outer, |hidden| &hidden.signals),
                     }
                 };
@@ -413,12 +481,12 @@ impl<T: Real> DenseNetwork<T> {
                     kinks,
                     weights: match (input, turned) {
                         (Some(input), Some(turned)) if wanted => {
-                            Some(WeightGradient { input, turned, gradient: gradient.start.wrapping_add(layer.weight) })
+                            Some(WeightGradient { input, turned, gradient: gradient.place(layer.weight) })
                         }
                         _ => None,
                     },
-                    bias: layer.bias.filter(|_| wanted).map(|offset| gradient.start.wrapping_add(offset)),
-                    waiting: waiting.start,
+                    bias: layer.bias.filter(|_| wanted).map(|offset| gradient.place(offset)),
+                    waiting: waiting.place(0),
                 });
             });
         }
@@ -452,13 +520,12 @@ impl<T: Real> DenseNetwork<T> {
         };
         let (arch, outer) = (self.arch, &self.outer);
         share(&self.team, turned.count(), layer.inputs * outputs * self.examples, |panels| {
-            let gradient = gradient;
             arch.dispatch(HeadGradient {
                 outputs,
                 cotangent: outer,
                 turned,
                 panels,
-                gradient: gradient.start.wrapping_add(layer.weight),
+                gradient: gradient.place(layer.weight),
             });
         });
     }
@@ -489,6 +556,7 @@ impl<T: Real> Model for DenseNetwork<T> {
 
     fn select(&mut self, rows: Option<&[usize]>) {
         self.in_batch = rows.is_some();
+        self.hidden.iter_mut().for_each(|hidden| hidden.kinks.clear());
         match rows {
             None => self.resize(self.source.rows),
             Some(rows) => {
@@ -504,7 +572,12 @@ impl<T: Real> Model for DenseNetwork<T> {
     }
 
     fn scores(&mut self, params: &[f64]) -> &[f64] {
-        self.forward(params);
+        if self.planar() {
+            self.kept = false;
+            self.planar_forward(params);
+        } else {
+            self.forward(params);
+        }
         &self.scores
     }
 
@@ -520,7 +593,8 @@ impl<T: Real> Model for DenseNetwork<T> {
         self.layerwise_gram(params)
     }
 
-    fn kinks(&mut self, radius: f64) -> Vec<Kink> {
+    fn kinks(&mut self, params: &[f64], radius: f64) -> Vec<Kink> {
+        self.forward(params);
         self.find_kinks(radius)
     }
 
@@ -532,18 +606,20 @@ impl<T: Real> Model for DenseNetwork<T> {
         self.hidden.iter_mut().for_each(|hidden| hidden.kinks.clear());
         for (kink, e) in kinks {
             let slope = (1.0 - e) * kink.slopes.0 + e * kink.slopes.1;
+            let inside = kink.unit < self.layers[kink.layer].outputs && kink.example < self.examples;
+            assert!(inside, "a kink of another batch or network");
             self.hidden[kink.layer].kinks.push((kink.unit, kink.example, slope));
         }
     }
 
-    fn preactivations(&mut self, out: &mut Vec<f64>) {
-        out.clear();
-        if self.architecture.activation.kink().is_some() {
-            for hidden in &self.hidden {
-                for unit in 0..hidden.signals.rows() {
-                    out.extend((0..self.examples).map(|n| hidden.signals.get(unit, n).to_f64()));
-                }
-            }
-        }
+    fn smallest_preactivation(&mut self, params: &[f64]) -> Option<f64> {
+        self.architecture.activation.kink()?;
+        self.forward(params);
+        let examples = self.examples;
+        let sizes = self.hidden.iter().flat_map(|hidden| {
+            let signals = &hidden.signals;
+            (0..signals.rows()).flat_map(move |j| (0..examples).map(move |n| signals.get(j, n).to_f64().abs()))
+        });
+        Some(sizes.fold(f64::INFINITY, f64::min))
     }
 }

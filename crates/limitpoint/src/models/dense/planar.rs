@@ -1,0 +1,199 @@
+//! Two-layer networks with two inputs and one output, without ever storing a preactivation.
+//!
+//! In the plane (the setting of paper C) a preactivation is cheaper to compute again than to write and read back, so both passes keep
+//! everything in registers: the forward pass forms the partial scores of a block of units, the backward pass
+//! recomputes z and adds up all gradients of a few units at a time. Sums run in the same order as in the general
+//! kernels, so the results are the same bits.
+
+use std::ops::Range;
+
+use pulp::{Simd, WithSimd};
+
+use super::kernels::{Raw, RawPanels};
+use super::shapes::{Shape, with_shape};
+use crate::linalg::{Panels, Real};
+use crate::models::Activation;
+
+/// Inputs of a planar network.
+pub(super) const IN: usize = 2;
+
+/// Units whose gradients are added up at once.
+const UNITS: usize = 4;
+
+/// Weights of a planar hidden layer and its head.
+#[derive(Clone, Copy)]
+pub(super) struct PlanarWeights<T> {
+    pub hidden: Raw<T>,
+    pub bias: Option<Raw<T>>,
+    pub head: Raw<T>,
+}
+
+impl<T: Real> PlanarWeights<T> {
+    /// z of one unit at one register of examples: b + w₀x₀ + w₁x₁ + …
+    ///
+    /// # Safety
+    /// `unit` must lie inside the layer.
+    #[inline(always)]
+    unsafe fn preactivation<S: Simd>(&self, simd: S, unit: usize, x: &[T::Vector<S>; IN]) -> T::Vector<S> {
+        // SAFETY: vouched for by the caller.
+        unsafe {
+            let start = self.bias.map_or(T::default(), |bias| *bias.0.add(unit));
+            let mut z = T::splat(simd, start);
+            for (i, x) in x.iter().enumerate() {
+                z = T::mul_add(simd, T::splat(simd, *self.hidden.0.add(unit * IN + i)), *x, z);
+            }
+            z
+        }
+    }
+}
+
+/// Register `v` of panel `panel` of every input.
+///
+/// # Safety
+/// The register must lie inside the panels, which have IN rows.
+#[inline(always)]
+unsafe fn inputs<T: Real, S: Simd>(x: &Panels<T>, panel: usize, v: usize) -> [T::Vector<S>; IN] {
+    let start = x.data().as_ptr();
+    // SAFETY: vouched for by the caller.
+    std::array::from_fn(|i| unsafe { T::load::<S>(start.add(x.offset(panel, i) + v * T::lanes::<S>())) })
+}
+
+/// Partial scores of the blocks of units in `rows`.
+pub(super) struct PlanarForward<'a, T: Real> {
+    pub rows: Range<usize>,
+    pub block: usize,
+    pub weights: PlanarWeights<T>,
+    pub activation: Activation,
+    pub input: &'a Panels<T>,
+    pub partial: RawPanels<T>,
+}
+
+impl<T: Real> PlanarForward<'_, T> {
+    /// One block over NV registers of one panel, from register `first`.
+    #[inline(always)]
+    unsafe fn registers<S: Simd, A: Shape, const NV: usize>(
+        &self,
+        simd: S,
+        shape: A,
+        units: Range<usize>,
+        panel: usize,
+        first: usize,
+    ) {
+        // SAFETY: units and panels come from the shapes of the layer and its input.
+        unsafe {
+            let x: [[T::Vector<S>; IN]; NV] = std::array::from_fn(|v| inputs::<T, S>(self.input, panel, first + v));
+            let mut sums = [T::splat(simd, T::default()); NV];
+            let block = units.start / self.block;
+            for unit in units {
+                let weight = T::splat(simd, *self.weights.head.0.add(unit));
+                for v in 0..NV {
+                    let z = self.weights.preactivation::<S>(simd, unit, &x[v]);
+                    sums[v] = T::mul_add(simd, weight, shape.value::<T, S>(simd, z), sums[v]);
+                }
+            }
+            for (v, sum) in sums.into_iter().enumerate() {
+                T::store::<S>(self.partial.at(panel, block).add((first + v) * T::lanes::<S>()), sum);
+            }
+        }
+    }
+}
+
+impl<T: Real> WithSimd for PlanarForward<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        with_shape!(self.activation, |shape| {
+            for first in self.rows.clone().step_by(self.block) {
+                let units = first..(first + self.block).min(self.rows.end);
+                for panel in 0..self.input.count() {
+                    // SAFETY: see `registers`.
+                    unsafe {
+                        match self.input.vectors(panel) {
+                            3 => self.registers::<S, _, 3>(simd, shape, units.clone(), panel, 0),
+                            count => {
+                                for v in 0..count {
+                                    self.registers::<S, _, 1>(simd, shape, units.clone(), panel, v);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// All gradients of the units in `rows`.
+pub(super) struct PlanarBackward<'a, T: Real> {
+    pub rows: Range<usize>,
+    pub weights: PlanarWeights<T>,
+    pub activation: Activation,
+    pub input: &'a Panels<T>,
+    pub cotangent: &'a [T],
+    /// Gradients of hidden weights, bias and head weights; absent where frozen.
+    pub hidden: Option<*mut f64>,
+    pub bias: Option<*mut f64>,
+    pub head: Option<*mut f64>,
+}
+
+impl<T: Real> PlanarBackward<'_, T> {
+    /// R units at once.
+    #[inline(always)]
+    unsafe fn units<S: Simd, A: Shape, const R: usize>(&self, simd: S, shape: A, first: usize) {
+        let zero = T::splat(simd, T::default());
+        let (mut hidden, mut bias, mut head) = ([[zero; IN]; R], [zero; R], [zero; R]);
+        // SAFETY: units, panels and the padded cotangent come from the shapes of the layer and its input.
+        unsafe {
+            for panel in 0..self.input.count() {
+                for v in 0..self.input.vectors(panel) {
+                    let x = inputs::<T, S>(self.input, panel, v);
+                    let r = T::load::<S>(self.cotangent.as_ptr().add(panel * self.input.width() + v * T::lanes::<S>()));
+                    for u in 0..R {
+                        let z = self.weights.preactivation::<S>(simd, first + u, &x);
+                        head[u] = T::mul_add(simd, r, shape.value::<T, S>(simd, z), head[u]);
+                        let weight = T::splat(simd, *self.weights.head.0.add(first + u));
+                        let signal = shape.slope_times::<T, S>(simd, z, T::mul(simd, weight, r));
+                        bias[u] = T::add(simd, bias[u], signal);
+                        for (sum, x) in hidden[u].iter_mut().zip(x) {
+                            *sum = T::mul_add(simd, signal, x, *sum);
+                        }
+                    }
+                }
+            }
+            for u in 0..R {
+                if let Some(to) = self.hidden {
+                    for (i, sum) in hidden[u].into_iter().enumerate() {
+                        *to.add((first + u) * IN + i) = T::reduce_sum(simd, sum).to_f64();
+                    }
+                }
+                if let Some(to) = self.bias {
+                    *to.add(first + u) = T::reduce_sum(simd, bias[u]).to_f64();
+                }
+                if let Some(to) = self.head {
+                    *to.add(first + u) = T::reduce_sum(simd, head[u]).to_f64();
+                }
+            }
+        }
+    }
+}
+
+impl<T: Real> WithSimd for PlanarBackward<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        with_shape!(self.activation, |shape| {
+            let mut first = self.rows.start;
+            // SAFETY: see `units`.
+            unsafe {
+                while first + UNITS <= self.rows.end {
+                    self.units::<S, _, UNITS>(simd, shape, first);
+                    first += UNITS;
+                }
+                while first < self.rows.end {
+                    self.units::<S, _, 1>(simd, shape, first);
+                    first += 1;
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,118 @@
+//! Activations on vector registers, one type each, so that a kernel's inner loop holds no choice.
+
+use pulp::Simd;
+
+use crate::linalg::Real;
+
+/// σ and σ′ on registers.
+pub(super) trait Shape: Copy {
+    /// σ(z).
+    fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S>;
+    /// σ′(z) · signal.
+    fn slope_times<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>, signal: T::Vector<S>) -> T::Vector<S>;
+}
+
+/// σ(z) = z.
+#[derive(Clone, Copy)]
+pub(super) struct Identity;
+/// σ(z) = max(z, 0).
+#[derive(Clone, Copy)]
+pub(super) struct Relu;
+/// σ(z) = z or slope · z.
+#[derive(Clone, Copy)]
+pub(super) struct LeakyRelu(pub f64);
+/// σ(z) = max(z, 0)ᵏ.
+#[derive(Clone, Copy)]
+pub(super) struct ReluPower(pub u32);
+/// σ(z) = z².
+#[derive(Clone, Copy)]
+pub(super) struct Quadratic;
+
+impl Shape for Identity {
+    #[inline(always)]
+    fn value<T: Real, S: Simd>(self, _: S, z: T::Vector<S>) -> T::Vector<S> {
+        z
+    }
+    #[inline(always)]
+    fn slope_times<T: Real, S: Simd>(self, _: S, _: T::Vector<S>, signal: T::Vector<S>) -> T::Vector<S> {
+        signal
+    }
+}
+
+impl Shape for Relu {
+    #[inline(always)]
+    fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S> {
+        T::where_positive(simd, z, z, T::splat(simd, T::default()))
+    }
+    #[inline(always)]
+    fn slope_times<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>, signal: T::Vector<S>) -> T::Vector<S> {
+        T::where_positive(simd, z, signal, T::splat(simd, T::default()))
+    }
+}
+
+impl Shape for LeakyRelu {
+    #[inline(always)]
+    fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S> {
+        T::where_positive(simd, z, z, T::mul(simd, T::splat(simd, T::from_f64(self.0)), z))
+    }
+    #[inline(always)]
+    fn slope_times<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>, signal: T::Vector<S>) -> T::Vector<S> {
+        T::where_positive(simd, z, signal, T::mul(simd, T::splat(simd, T::from_f64(self.0)), signal))
+    }
+}
+
+impl Shape for ReluPower {
+    #[inline(always)]
+    fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S> {
+        let part = T::where_positive(simd, z, z, T::splat(simd, T::default()));
+        (1..self.0).fold(part, |product, _| T::mul(simd, product, part))
+    }
+    #[inline(always)]
+    fn slope_times<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>, signal: T::Vector<S>) -> T::Vector<S> {
+        let zero = T::splat(simd, T::default());
+        let part = T::where_positive(simd, z, z, zero);
+        let scaled = T::mul(simd, T::splat(simd, T::from_f64(f64::from(self.0))), signal);
+        let slope = (1..self.0).fold(scaled, |product, _| T::mul(simd, product, part));
+        T::where_positive(simd, z, slope, zero)
+    }
+}
+
+impl Shape for Quadratic {
+    #[inline(always)]
+    fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S> {
+        T::mul(simd, z, z)
+    }
+    #[inline(always)]
+    fn slope_times<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>, signal: T::Vector<S>) -> T::Vector<S> {
+        T::mul(simd, T::mul(simd, T::splat(simd, T::from_f64(2.0)), z), signal)
+    }
+}
+
+/// Evaluates `$body` with `$shape` bound to the type of an [`crate::models::Activation`].
+macro_rules! with_shape {
+    ($activation: expr, |$shape: ident| $body: expr) => {
+        match $activation {
+            $crate::models::Activation::Identity => {
+                let $shape = $crate::models::dense::shapes::Identity;
+                $body
+            }
+            $crate::models::Activation::Relu => {
+                let $shape = $crate::models::dense::shapes::Relu;
+                $body
+            }
+            $crate::models::Activation::LeakyRelu { slope } => {
+                let $shape = $crate::models::dense::shapes::LeakyRelu(slope);
+                $body
+            }
+            $crate::models::Activation::ReluPower { power } => {
+                let $shape = $crate::models::dense::shapes::ReluPower(power);
+                $body
+            }
+            $crate::models::Activation::Quadratic => {
+                let $shape = $crate::models::dense::shapes::Quadratic;
+                $body
+            }
+        }
+    };
+}
+pub(super) use with_shape;
