@@ -13,4 +13,5 @@
 mod paper_a;
 mod paper_b;
 mod paper_c;
+mod paper_d;
 mod support;

@@ -69,7 +69,8 @@ fn mirror_flow_conserves_the_balance_between_layers() {
             let mut worker = potential.build(&layout).unwrap();
             let before = Balance::measure(&start, &layout, &homogeneity, &mut *worker);
             let mut process = flow(objective, &mirror(&potential), Tolerance::default(), &start);
-            watch(&mut process, &[log_loss_below(-20.0)], |_| ());
+            watch(&mut process, &[log_loss_below(-20.0), steps(20_000)], |_| ());
+            assert!(process.log_loss() <= -20.0);
             let drift = process.flow_mut().balance_drift().unwrap();
             let after = Balance::measure(process.flow_mut().params(), &layout, &homogeneity, &mut *worker);
             assert!(drift <= 1e-8, "{} {activation:?}: {drift:e}", potential.key());
