@@ -62,8 +62,8 @@ impl Observer for Recorder {
         let mut values = Vec::with_capacity(self.probe.columns().len());
         self.probe.measure(&snapshot.point, &mut values);
         let Snapshot { step, epoch, log_time, .. } = *snapshot;
-        // an epoch that was taken back takes its rows with it
-        while self.rows.last().is_some_and(|row| row.step > step) {
+        // an epoch that was taken back takes its rows with it; done again, it comes to the same steps at other times
+        while self.rows.last().is_some_and(|row| row.step > step || (row.step == step && row.log_time != log_time)) {
             self.rows.pop();
         }
         if self.rows.last().is_none_or(|row| row.step < step) {

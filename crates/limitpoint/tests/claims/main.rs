@@ -14,4 +14,5 @@ mod paper_a;
 mod paper_b;
 mod paper_c;
 mod paper_d;
+mod runs;
 mod support;

@@ -79,14 +79,14 @@ fn mirror_flow_conserves_the_balance_between_layers() {
     }
 }
 
-/// C.nbal: on a two-layer ReLU network every neuron keeps its own balance Q(a_j) − Q(w_j).
+/// C.nbal: in a two-layer network every neuron keeps its own balance Q(a_j) − Q(w_j)/k, k the degree of the activation.
 ///
 /// The flow of a ReLU network soon slides along kinks, where error control allows only tiny steps; its first 1000 steps
-/// are looked at, and the linear network to the end.
+/// are looked at, and the smooth networks to the end.
 #[test]
 fn mirror_flow_conserves_the_balance_of_every_neuron() {
     for potential in [PotentialSpec::Euclidean, HYPERBOLIC, CUBIC] {
-        for activation in [Activation::Relu, Activation::Identity] {
+        for activation in [Activation::Relu, Activation::Identity, SQUARED_RELU] {
             let (objective, start) = network(&[8], activation, 2);
             let layout = objective.layout().clone();
             let mut worker = potential.build(&layout).unwrap();
