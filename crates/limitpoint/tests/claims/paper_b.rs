@@ -187,13 +187,20 @@ const FOUR_THIRDS: NormSpec = NormSpec::Lp { p: 4.0 / 3.0 };
 /// B.ex4: replica limits of the claims catalogue.
 #[test]
 fn steepest_descent_in_l43_ends_where_its_step_size_says() {
-    let replica = [(0.01, 0.295684), (0.05, 0.361810), (0.08, 0.440168), (0.1, 0.337062), (0.15, -1.114728)];
+    let replica =
+        [(0.001, 0.283861), (0.01, 0.295684), (0.05, 0.361810), (0.08, 0.440168), (0.1, 0.337062), (0.15, -1.114728)];
     for (rate, expected) in replica {
         let limit = limit_of(&two_equations(), &OptimiserSpec::steepest(FOUR_THIRDS), rate, &[0.0; 3], 20_000);
         assert!((limit[0] - expected).abs() < 1e-6, "η = {rate}: {limit:?}");
         let s = limit[1];
         assert!(distance(&limit, &[10.0 - 2.0 * s, s, s - 9.0]) < 1e-8, "{limit:?} does not fit the data");
     }
+    // η = 0.2 is too long a step
+    let objective = objective(&two_equations(), &ModelSpec::Linear, &LossSpec::Squared);
+    let schedule = ScheduleSpec::Constant { rate: 0.2 };
+    let mut process = descent(objective, &OptimiserSpec::steepest(FOUR_THIRDS), &schedule, &[0.0; 3]);
+    let reason = run(&mut process, &[steps(20_000)], &mut []).unwrap();
+    assert!(matches!(reason, StopReason::NotFinite { .. }), "{reason:?}");
 }
 
 /// B.ex4: the flow limit, which is not the minimum-norm solution (0.000230045, 4.999884977, −4.000115023).

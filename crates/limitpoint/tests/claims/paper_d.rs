@@ -204,6 +204,10 @@ fn losses_of_ten_to_the_minus_ten_thousand_stay_in_range() {
         for row in separated {
             assert!(row.log_time.is_finite());
             for (name, value) in recorder.columns().iter().zip(&row.values) {
+                // the one quantity that these smooth models do not have
+                if name == "smallest_preactivation" {
+                    continue;
+                }
                 assert!(value.is_finite(), "{loss} {schedule} step {}: {name} = {value}", row.step);
             }
             count += 1;
