@@ -395,7 +395,7 @@ impl Process for Descent {
 }
 
 /// ln of the summed loss, whatever the reduction.
-fn summed(objective: &Objective, log_loss: f64) -> f64 {
+pub(super) fn summed(objective: &Objective, log_loss: f64) -> f64 {
     match objective.reduction() {
         Reduction::Sum => log_loss,
         Reduction::Mean => log_loss + (objective.total_examples() as f64).ln(),

@@ -1,6 +1,6 @@
 //! A flow as a process.
 
-use super::descent::snapshot;
+use super::descent::{snapshot, summed};
 use super::{Advance, DriverError, Process};
 use crate::flows::{Flow, FlowSpec, Tolerance};
 use crate::objective::Objective;
@@ -49,8 +49,7 @@ impl Process for FlowRun {
     }
 
     fn log_loss(&self) -> f64 {
-        let mean = self.objective.reduction() == crate::objective::Reduction::Mean;
-        self.flow.log_loss() + if mean { (self.objective.total_examples() as f64).ln() } else { 0.0 }
+        summed(&self.objective, self.flow.log_loss())
     }
 
     fn show(&mut self, look: &mut dyn FnMut(&Snapshot)) {
