@@ -23,7 +23,9 @@ pub trait Real: Copy + Default + Send + Sync + PartialOrd + std::fmt::Debug + 's
     fn mul<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
     /// a · b + c, fused where the machine can.
     fn mul_add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;
-    /// `no` where test ≤ 0, else `yes`, so that a NaN is passed on.
+    /// max(a, 0), where a NaN stays a NaN.
+    fn positive_part<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Vector<S>;
+    /// `yes` where test > 0, else `no`.
     fn where_positive<S: Simd>(
         simd: S,
         test: Self::Vector<S>,
@@ -56,7 +58,7 @@ pub trait Real: Copy + Default + Send + Sync + PartialOrd + std::fmt::Debug + 's
 
 macro_rules! real {
     ($ty: ident, $vector: ident, $lanes: ident, $splat: ident, $add: ident, $mul: ident, $mul_add: ident,
-     $at_most: ident, $select: ident, $reduce: ident) => {
+     $at_most: ident, $more: ident, $max: ident, $select: ident, $reduce: ident) => {
         impl Real for $ty {
             type Vector<S: Simd> = S::$vector;
             #[inline(always)]
@@ -88,8 +90,18 @@ macro_rules! real {
                 simd.$mul_add(a, b, c)
             }
             #[inline(always)]
+            fn positive_part<S: Simd>(simd: S, a: S::$vector) -> S::$vector {
+                let zero = simd.$splat(0.0);
+                if cfg!(target_arch = "x86_64") && S::$lanes > 1 {
+                    // this instruction answers with its second operand where one of them is NaN
+                    simd.$max(zero, a)
+                } else {
+                    simd.$select(simd.$at_most(a, zero), zero, a)
+                }
+            }
+            #[inline(always)]
             fn where_positive<S: Simd>(simd: S, test: S::$vector, yes: S::$vector, no: S::$vector) -> S::$vector {
-                simd.$select(simd.$at_most(test, simd.$splat(0.0)), no, yes)
+                simd.$select(simd.$more(test, simd.$splat(0.0)), yes, no)
             }
             #[inline(always)]
             fn reduce_sum<S: Simd>(simd: S, a: S::$vector) -> Self {
@@ -108,6 +120,8 @@ real!(
     mul_f64s,
     mul_add_e_f64s,
     less_than_or_equal_f64s,
+    greater_than_f64s,
+    max_f64s,
     select_f64s,
     reduce_sum_f64s
 );
@@ -120,6 +134,8 @@ real!(
     mul_f32s,
     mul_add_e_f32s,
     less_than_or_equal_f32s,
+    greater_than_f32s,
+    max_f32s,
     select_f32s,
     reduce_sum_f32s
 );

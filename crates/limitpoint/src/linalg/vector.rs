@@ -1,4 +1,7 @@
 //! Operations on plain slices, with a fixed order of summation.
+//!
+//! The long loops are compiled once for each instruction set and chosen at run time; the order of operations is the same in
+//! all of them, so are the bits.
 
 /// Σ aᵢ bᵢ, summed in eight fixed lanes so that it vectorises and never changes its bits.
 ///
@@ -7,14 +10,21 @@
 /// ```
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     debug_assert_eq!(a.len(), b.len());
-    let mut lanes = [0.0; 8];
-    let (chunks_a, chunks_b) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f64 = chunks_a.remainder().iter().zip(chunks_b.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in chunks_a.zip(chunks_b) {
-        for lane in 0..8 {
-            lanes[lane] += x[lane] * y[lane];
-        }
-    }
+    let (chunks_a, rest_a) = a.as_chunks::<8>();
+    let (chunks_b, rest_b) = b.as_chunks::<8>();
+    let tail: f64 = rest_a.iter().zip(rest_b).map(|(x, y)| x * y).sum();
+    let lanes = crate::numeric::wide(
+        #[inline(always)]
+        || {
+            let mut lanes = [0.0; 8];
+            for (x, y) in chunks_a.iter().zip(chunks_b) {
+                for lane in 0..8 {
+                    lanes[lane] += x[lane] * y[lane];
+                }
+            }
+            lanes
+        },
+    );
     lanes.iter().sum::<f64>() + tail
 }
 
@@ -37,14 +47,20 @@ pub fn norm2(v: &[f64]) -> f64 {
 
 /// Σ |vᵢ|.
 pub fn sum_abs(v: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let chunks = v.chunks_exact(8);
-    let tail: f64 = chunks.remainder().iter().map(|x| x.abs()).sum();
-    for x in chunks {
-        for lane in 0..8 {
-            lanes[lane] += x[lane].abs();
-        }
-    }
+    let (chunks, rest) = v.as_chunks::<8>();
+    let tail: f64 = rest.iter().map(|x| x.abs()).sum();
+    let lanes = crate::numeric::wide(
+        #[inline(always)]
+        || {
+            let mut lanes = [0.0; 8];
+            for x in chunks {
+                for lane in 0..8 {
+                    lanes[lane] += x[lane].abs();
+                }
+            }
+            lanes
+        },
+    );
     lanes.iter().sum::<f64>() + tail
 }
 
@@ -64,9 +80,14 @@ pub fn max_abs(v: &[f64]) -> f64 {
 /// target += factor · v.
 pub fn add_scaled(target: &mut [f64], factor: f64, v: &[f64]) {
     debug_assert_eq!(target.len(), v.len());
-    for (t, x) in target.iter_mut().zip(v) {
-        *t += factor * x;
-    }
+    crate::numeric::wide(
+        #[inline(always)]
+        || {
+            for (t, x) in target.iter_mut().zip(v) {
+                *t += factor * x;
+            }
+        },
+    );
 }
 
 /// The sign of x with sign(0) = 0 (unlike `f64::signum`, which answers ±1 at ±0).

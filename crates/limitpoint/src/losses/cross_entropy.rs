@@ -29,22 +29,25 @@ impl Loss for CrossEntropy {
             return fill_degenerate(log_loss, weights);
         }
         let (anchor, per_example) = (least.max(0.0), per_example.max(1));
-        let total = pulp::Arch::new().dispatch(|| {
-            let scale = exp(-anchor);
-            let mut total = CompensatedSum::default();
-            for (s, w) in margins.chunks_exact(per_example).zip(weights.chunks_exact_mut(per_example)) {
-                let shift = if anchor > 0.0 { anchor } else { example_shift(s) };
-                for (weight, &margin) in w.iter_mut().zip(s) {
-                    *weight = exp(shift - margin);
+        let total = crate::numeric::wide(
+            #[inline(always)]
+            || {
+                let scale = exp(-anchor);
+                let mut total = CompensatedSum::default();
+                for (s, w) in margins.chunks_exact(per_example).zip(weights.chunks_exact_mut(per_example)) {
+                    let shift = if anchor > 0.0 { anchor } else { example_shift(s) };
+                    for (weight, &margin) in w.iter_mut().zip(s) {
+                        *weight = exp(shift - margin);
+                    }
+                    let (term, factor) = example(w.iter().sum(), shift, scale, anchor > 0.0);
+                    w.iter_mut().for_each(|weight| *weight *= factor);
+                    total.add(term);
                 }
-                let (term, factor) = example(w.iter().sum(), shift, scale, anchor > 0.0);
-                w.iter_mut().for_each(|weight| *weight *= factor);
-                total.add(term);
-            }
-            let total = total.value();
-            divide(weights, total);
-            total
-        });
+                let total = total.value();
+                divide(weights, total);
+                total
+            },
+        );
         total.ln() - anchor
     }
 
@@ -54,16 +57,19 @@ impl Loss for CrossEntropy {
             return log_loss;
         }
         let (anchor, per_example) = (least.max(0.0), per_example.max(1));
-        let total = pulp::Arch::new().dispatch(|| {
-            let scale = exp(-anchor);
-            let mut total = CompensatedSum::default();
-            for s in margins.chunks_exact(per_example) {
-                let shift = if anchor > 0.0 { anchor } else { example_shift(s) };
-                let sum = s.iter().map(|margin| exp(shift - margin)).sum();
-                total.add(example(sum, shift, scale, anchor > 0.0).0);
-            }
-            total.value()
-        });
+        let total = crate::numeric::wide(
+            #[inline(always)]
+            || {
+                let scale = exp(-anchor);
+                let mut total = CompensatedSum::default();
+                for s in margins.chunks_exact(per_example) {
+                    let shift = if anchor > 0.0 { anchor } else { example_shift(s) };
+                    let sum = s.iter().map(|margin| exp(shift - margin)).sum();
+                    total.add(example(sum, shift, scale, anchor > 0.0).0);
+                }
+                total.value()
+            },
+        );
         total.ln() - anchor
     }
 

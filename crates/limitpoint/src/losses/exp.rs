@@ -68,7 +68,10 @@ pub(crate) fn exp(x: f64) -> f64 {
 /// assert!(values[0] == 1.0 && (values[1] - std::f64::consts::E).abs() < 5e-16 && values[2] == 0.0);
 /// ```
 pub fn exp_slice(values: &mut [f64]) {
-    pulp::Arch::new().dispatch(|| values.iter_mut().for_each(|x| *x = exp(*x)));
+    crate::numeric::wide(
+        #[inline(always)]
+        || values.iter_mut().for_each(|x| *x = exp(*x)),
+    );
 }
 
 #[cfg(test)]

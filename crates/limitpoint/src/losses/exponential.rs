@@ -21,12 +21,12 @@ impl Loss for Exponential {
         if let Some(log_loss) = degenerate(margins, least) {
             return fill_degenerate(log_loss, weights);
         }
-        sum_terms_with_weights(margins, weights, |q| kernel(q, least)).ln() - least
+        sum_terms_with_weights(margins, weights, move |q| kernel(q, least)).ln() - least
     }
 
     fn log_loss(&self, margins: &[f64], _per_example: usize) -> f64 {
         let least = smallest(margins);
-        degenerate(margins, least).unwrap_or_else(|| sum_terms(margins, |q| kernel(q, least)).ln() - least)
+        degenerate(margins, least).unwrap_or_else(|| sum_terms(margins, move |q| kernel(q, least)).ln() - least)
     }
 
     fn family(&self) -> LossFamily {

@@ -44,38 +44,52 @@ pub(super) fn fill_degenerate(log_loss: f64, weights: &mut [f64]) -> f64 {
 
 /// Σᵢ term(qᵢ), where `kernel` gives (term, −term′).
 #[inline(always)]
-pub(super) fn sum_terms(margins: &[f64], kernel: impl Fn(f64) -> (f64, f64)) -> f64 {
-    pulp::Arch::new().dispatch(|| {
-        let mut total = CompensatedSum::default();
-        let mut terms = [0.0; BLOCK];
-        for block in margins.chunks(BLOCK) {
-            let terms = &mut terms[..block.len()];
-            for (term, &q) in terms.iter_mut().zip(block) {
-                *term = kernel(q).0;
+pub(super) fn sum_terms(margins: &[f64], kernel: impl Fn(f64) -> (f64, f64) + Copy) -> f64 {
+    crate::numeric::wide(
+        #[inline(always)]
+        || {
+            // a copy of its own: behind a reference the compiler fears that a store changes it, and does not vectorise
+            let kernel = kernel;
+            let mut total = CompensatedSum::default();
+            let mut terms = [0.0; BLOCK];
+            for block in margins.chunks(BLOCK) {
+                let terms = &mut terms[..block.len()];
+                for (term, &q) in terms.iter_mut().zip(block) {
+                    *term = kernel(q).0;
+                }
+                total.add(sum_block(terms));
             }
-            total.add(sum_block(terms));
-        }
-        total.value()
-    })
+            total.value()
+        },
+    )
 }
 
 /// Σᵢ term(qᵢ), and leaves −term′(qᵢ) / Σ in `weights`.
 #[inline(always)]
-pub(super) fn sum_terms_with_weights(margins: &[f64], weights: &mut [f64], kernel: impl Fn(f64) -> (f64, f64)) -> f64 {
-    pulp::Arch::new().dispatch(|| {
-        let mut total = CompensatedSum::default();
-        let mut terms = [0.0; BLOCK];
-        for (block, slopes) in margins.chunks(BLOCK).zip(weights.chunks_mut(BLOCK)) {
-            let terms = &mut terms[..block.len()];
-            for ((term, slope), &q) in terms.iter_mut().zip(slopes).zip(block) {
-                (*term, *slope) = kernel(q);
+pub(super) fn sum_terms_with_weights(
+    margins: &[f64],
+    weights: &mut [f64],
+    kernel: impl Fn(f64) -> (f64, f64) + Copy,
+) -> f64 {
+    crate::numeric::wide(
+        #[inline(always)]
+        || {
+            // a copy of its own: behind a reference the compiler fears that a store changes it, and does not vectorise
+            let kernel = kernel;
+            let mut total = CompensatedSum::default();
+            let mut terms = [0.0; BLOCK];
+            for (block, slopes) in margins.chunks(BLOCK).zip(weights.chunks_mut(BLOCK)) {
+                let terms = &mut terms[..block.len()];
+                for ((term, slope), &q) in terms.iter_mut().zip(slopes).zip(block) {
+                    (*term, *slope) = kernel(q);
+                }
+                total.add(sum_block(terms));
             }
-            total.add(sum_block(terms));
-        }
-        let total = total.value();
-        divide(weights, total);
-        total
-    })
+            let total = total.value();
+            divide(weights, total);
+            total
+        },
+    )
 }
 
 /// Divides every entry by the same total.

@@ -32,7 +32,7 @@ impl Loss for Logistic {
             Exponential.evaluate(margins, 1, weights)
         } else if least > 0.0 {
             let scale = exp(-least);
-            sum_terms_with_weights(margins, weights, |q| separated(exp(least - q), scale)).ln() - least
+            sum_terms_with_weights(margins, weights, move |q| separated(exp(least - q), scale)).ln() - least
         } else {
             sum_terms_with_weights(margins, weights, mixed).ln()
         }
@@ -47,7 +47,7 @@ impl Loss for Logistic {
             Exponential.log_loss(margins, 1)
         } else if least > 0.0 {
             let scale = exp(-least);
-            sum_terms(margins, |q| separated(exp(least - q), scale)).ln() - least
+            sum_terms(margins, move |q| separated(exp(least - q), scale)).ln() - least
         } else {
             sum_terms(margins, mixed).ln()
         }

@@ -73,13 +73,13 @@ impl Loss for PowerExponential {
         if let Some(log_loss) = degenerate(margins, least) {
             return fill_degenerate(log_loss, weights);
         }
-        sum_terms_with_weights(margins, weights, |q| self.kernel(q, least)).ln() - power(least, self.k)
+        sum_terms_with_weights(margins, weights, move |q| self.kernel(q, least)).ln() - power(least, self.k)
     }
 
     fn log_loss(&self, margins: &[f64], _per_example: usize) -> f64 {
         let least = smallest(margins);
         degenerate(margins, least)
-            .unwrap_or_else(|| sum_terms(margins, |q| self.kernel(q, least)).ln() - power(least, self.k))
+            .unwrap_or_else(|| sum_terms(margins, move |q| self.kernel(q, least)).ln() - power(least, self.k))
     }
 
     fn family(&self) -> LossFamily {
@@ -129,7 +129,7 @@ pub(super) struct PowerLogistic {
 
 impl PowerLogistic {
     /// The kernel and anchor for the least margin.
-    fn kernel(&self, least: f64) -> (impl Fn(f64) -> (f64, f64), f64) {
+    fn kernel(&self, least: f64) -> (impl Fn(f64) -> (f64, f64) + Copy, f64) {
         let k = self.k;
         let anchor = power(least, k).max(0.0);
         let scale = exp(-anchor);

@@ -260,7 +260,7 @@ fn a_batch_is_the_same_model_on_fewer_rows() {
 }
 
 #[test]
-fn planar_networks_give_the_bits_of_the_general_kernels() {
+fn planar_networks_give_the_scores_of_the_general_kernels_bit_for_bit_and_their_gradients_to_rounding() {
     let mut stream = Streams::new(12).stream("planar");
     let features = 2;
     {
@@ -346,4 +346,27 @@ fn impossible_models_are_refused_with_the_value() {
     assert!(message(frozen(vec![1, 2], OutputScale::One), 1).contains("all layers are frozen"));
     assert!(message(frozen(vec![], OutputScale::Factor(-1.0)), 1).contains("is -1"));
     assert!(ModelSpec::Linear.build(&Matrix::zeros(0, 2), 1, Compute::default()).is_err());
+}
+
+#[test]
+fn a_nan_weight_makes_a_nan_score() {
+    let mut stream = Streams::new(3).stream("nan");
+    for activation in Activation::examples() {
+        for (features, widths) in [(2, vec![9]), (5, vec![9]), (3, vec![9, 6])] {
+            for precision in [Precision::F64, Precision::F32] {
+                let spec = ModelSpec::Network {
+                    widths: widths.clone(),
+                    activation,
+                    biases: Biases::None,
+                    frozen: vec![],
+                    output_scale: OutputScale::One,
+                };
+                let x = inputs(11, features, &mut stream);
+                let mut model = spec.build(&x, 1, Compute { threads: 1, precision }).unwrap();
+                let mut theta = params(&*model, &mut stream);
+                theta[1] = f64::NAN;
+                assert!(model.scores(&theta).iter().all(|score| score.is_nan()), "{activation:?} {widths:?}");
+            }
+        }
+    }
 }

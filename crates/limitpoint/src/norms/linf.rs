@@ -70,7 +70,14 @@ impl Norm for Linf {
     fn descend(&mut self, params: &mut [f64], g: &[f64], factor: f64, unit: bool, _: &mut [f64]) {
         let length = if unit { factor } else { factor * sum_abs(g) };
         // a NaN entry of g compares false on both sides and would be passed over: 0 · NaN brings it back
-        params.iter_mut().zip(g).for_each(|(p, x)| *p -= length * sign(*x) + 0.0 * x);
+        crate::numeric::wide(
+            #[inline(always)]
+            || {
+                for (p, x) in params.iter_mut().zip(g) {
+                    *p -= length * sign(*x) + 0.0 * x;
+                }
+            },
+        );
     }
 
     fn project_subdifferential(&mut self, at: &[f64], target: &[f64], tolerance: f64, out: &mut [f64]) {

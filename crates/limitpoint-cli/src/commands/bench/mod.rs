@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use limitpoint::driver::{Descent, Process};
 use limitpoint::experiments::{Workload, WorkloadSpec};
-use limitpoint::linalg::{Team, matmul};
+use limitpoint::linalg::{SharedSlice, Team, matmul};
 use limitpoint::models::Precision;
 use limitpoint::schedules::ScheduleSpec;
 use serde::Serialize;
@@ -28,7 +28,9 @@ struct Report {
     /// Median over the rounds.
     steps_per_second: f64,
     gigaflops: f64,
-    /// Share of the large-product rate measured in the same run.
+    /// Rate of a large matrix product on all threads, measured in the same rounds.
+    gemm_gigaflops: f64,
+    /// Share of that rate.
     share_of_gemm: f64,
     /// ln L after 100 steps.
     log_loss: f64,
@@ -47,8 +49,6 @@ struct PeerReport {
 #[derive(Debug, Serialize)]
 struct Output {
     threads: usize,
-    /// Rate of a large matrix product on all threads.
-    gemm_gigaflops: f64,
     workloads: Vec<Report>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<Vec<scaling::Line>>,
@@ -94,14 +94,16 @@ fn measure(bench: &Bench, workloads: &[Workload], folder: &std::path::Path) -> a
     for workload in workloads {
         peer::write(workload, rate(&workload.spec), folder)?;
     }
-    let gemm = gemm_rate(bench.threads);
+    let mut product = LargeProduct::new(bench.threads);
     let mut reports = Vec::new();
     for workload in workloads {
-        let mut own = Vec::new();
+        let (mut own, mut gemm) = (Vec::new(), Vec::new());
         let mut theirs: Vec<Vec<peer::Answer>> = peers.iter().map(|_| Vec::new()).collect();
         let log_loss = loss_after_a_chunk(workload, bench.threads)?;
         for _ in 0..bench.rounds {
+            gemm.push(product.gigaflops());
             own.push(steps_per_second(workload, bench.threads, bench.seconds)?);
+            gemm.push(product.gigaflops());
             for (peer, answers) in peers.iter_mut().zip(&mut theirs) {
                 // threads of the engine before spin for a moment after their last product
                 std::thread::sleep(Duration::from_millis(300));
@@ -109,7 +111,7 @@ fn measure(bench: &Bench, workloads: &[Workload], folder: &std::path::Path) -> a
             }
             std::thread::sleep(Duration::from_millis(300));
         }
-        let rate = median(own);
+        let (rate, gemm) = (median(own), median(gemm));
         let gigaflops = rate * workload.spec.flops() / 1e9;
         let report = |(peer, answers): (&Peer, &Vec<peer::Answer>)| {
             let theirs = median(answers.iter().map(|answer| answer.steps_per_second).collect());
@@ -124,6 +126,7 @@ fn measure(bench: &Bench, workloads: &[Workload], folder: &std::path::Path) -> a
             workload: workload.spec.name,
             steps_per_second: rate,
             gigaflops,
+            gemm_gigaflops: gemm,
             share_of_gemm: gigaflops / gemm,
             log_loss,
             peers: peers.iter().zip(&theirs).map(report).collect(),
@@ -131,7 +134,7 @@ fn measure(bench: &Bench, workloads: &[Workload], folder: &std::path::Path) -> a
     }
     drop(peers);
     let scaling = if bench.scaling { Some(scaling::measure(bench.seconds, bench.threads)?) } else { None };
-    Ok(Output { threads: bench.threads, gemm_gigaflops: gemm, workloads: reports, scaling })
+    Ok(Output { threads: bench.threads, workloads: reports, scaling })
 }
 
 /// The step size as peers write it: on ln L for schedules c/L, on L otherwise.
@@ -172,25 +175,38 @@ pub(super) fn steps_per_second(workload: &Workload, threads: usize, seconds: f64
     Ok(count as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// GFLOP/s of a large product, one per thread at the same time; the best of five.
-fn gemm_rate(threads: usize) -> f64 {
+/// A product of two 768 × 768 matrices on every thread at the same time.
+struct LargeProduct {
+    team: Team,
+    factor: Vec<f64>,
+    products: Vec<Vec<f64>>,
+}
+
+impl LargeProduct {
     const SIZE: usize = 768;
-    let team = Team::new(threads);
-    let a: Vec<f64> = (0..SIZE * SIZE).map(|i| (i % 97) as f64 * 0.01).collect();
-    let mut products = vec![vec![0.0; SIZE * SIZE]; team.threads()];
-    let mut best = 0.0f64;
-    for _ in 0..5 {
-        let shared = limitpoint::linalg::SharedSlice::new(&mut products);
-        let begin = Instant::now();
-        team.run(|worker| {
-            // SAFETY: each worker writes its own product.
-            let own = unsafe { shared.part(worker..worker + 1) };
-            matmul(&mut own[0], &a, &a, SIZE, SIZE, SIZE);
-        });
-        let flops = 2.0 * (SIZE as f64).powi(3) * team.threads() as f64;
-        best = best.max(flops / begin.elapsed().as_secs_f64() / 1e9);
+    /// Long enough for the clock and the caches to settle.
+    const SECONDS: f64 = 0.2;
+
+    fn new(threads: usize) -> Self {
+        let team = Team::new(threads);
+        let factor = (0..Self::SIZE * Self::SIZE).map(|i| (i % 97) as f64 * 0.01).collect();
+        let products = vec![vec![0.0; Self::SIZE * Self::SIZE]; team.threads()];
+        Self { team, factor, products }
     }
-    best
+
+    fn gigaflops(&mut self) -> f64 {
+        let (shared, factor) = (SharedSlice::new(&mut self.products), &self.factor);
+        let (mut count, begin) = (0, Instant::now());
+        while begin.elapsed().as_secs_f64() < Self::SECONDS {
+            self.team.run(|worker| {
+                // SAFETY: each worker writes its own product.
+                let own = unsafe { shared.part(worker..worker + 1) };
+                matmul(&mut own[0], factor, factor, Self::SIZE, Self::SIZE, Self::SIZE);
+            });
+            count += self.team.threads();
+        }
+        2.0 * (Self::SIZE as f64).powi(3) * f64::from(count as u32) / begin.elapsed().as_secs_f64() / 1e9
+    }
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -200,14 +216,15 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn text(output: &Output) -> String {
-    let mut out = format!("{} threads, large product {:.1} GFLOP/s\n\n", output.threads, output.gemm_gigaflops);
-    out += "workload      steps/s   GFLOP/s  of gemm   ln L after 100 steps\n";
+    let mut out = format!("{} threads\n\n", output.threads);
+    out += "workload      steps/s   GFLOP/s  large product  share   ln L after 100 steps\n";
     for report in &output.workloads {
         out += &format!(
-            "{:<9} {:>11.0} {:>9.1} {:>7.0}%   {:.12}\n",
+            "{:<9} {:>11.0} {:>9.1} {:>14.1} {:>5.0}%   {:.12}\n",
             report.workload,
             report.steps_per_second,
             report.gigaflops,
+            report.gemm_gigaflops,
             100.0 * report.share_of_gemm,
             report.log_loss
         );

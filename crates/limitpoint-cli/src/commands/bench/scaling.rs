@@ -7,7 +7,7 @@ use limitpoint::experiments::{WorkloadSpec, ensemble};
 use limitpoint::models::Precision;
 use serde::Serialize;
 
-use super::steps_per_second;
+use super::{median, steps_per_second};
 
 /// One measurement.
 #[derive(Debug, Serialize)]
@@ -44,9 +44,11 @@ pub fn measure(seconds: f64, threads: usize) -> anyhow::Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// Twenty runs of W1 over 40 steps, one after the other and spread over the cores; microseconds are per step of a run.
+/// Twenty runs of W1 over 100 steps, one after the other and spread over the cores, in turn; medians of five rounds.
+/// Microseconds are per step of a run.
 fn ensemble_lines() -> anyhow::Result<Vec<Line>> {
-    const STEPS: usize = 40;
+    const STEPS: usize = 100;
+    const ROUNDS: usize = 5;
     let Some(spec) = WorkloadSpec::all().into_iter().next() else { return Ok(Vec::new()) };
     let workload = spec.build();
     let seeds: Vec<u64> = (0..20).collect();
@@ -58,17 +60,23 @@ fn ensemble_lines() -> anyhow::Result<Vec<Line>> {
         Ok(descent.log_loss())
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut lines = Vec::new();
-    for value in [1, cores] {
-        let begin = Instant::now();
-        let results: Vec<_> = if value == 1 { seeds.iter().map(|s| one(*s)).collect() } else { ensemble(&seeds, one) };
-        let seconds = begin.elapsed().as_secs_f64();
-        results.into_iter().collect::<anyhow::Result<Vec<f64>>>()?;
-        let steps = (STEPS * seeds.len()) as f64;
-        let gigaflops = steps * spec.flops() / seconds / 1e9;
-        lines.push(Line { varied: "ensemble", value, microseconds: 1e6 * seconds / steps, gigaflops });
+    let mut seconds = [(1, Vec::new()), (cores, Vec::new())];
+    for _ in 0..ROUNDS {
+        for (value, seconds) in &mut seconds {
+            let begin = Instant::now();
+            let results: Vec<_> =
+                if *value == 1 { seeds.iter().map(|s| one(*s)).collect() } else { ensemble(&seeds, one) };
+            seconds.push(begin.elapsed().as_secs_f64());
+            results.into_iter().collect::<anyhow::Result<Vec<f64>>>()?;
+        }
     }
-    Ok(lines)
+    let steps = (STEPS * seeds.len()) as f64;
+    let line = |(value, seconds)| {
+        let seconds = median(seconds);
+        let gigaflops = steps * spec.flops() / seconds / 1e9;
+        Line { varied: "ensemble", value, microseconds: 1e6 * seconds / steps, gigaflops }
+    };
+    Ok(seconds.map(line).into())
 }
 
 /// The measurements as a table.

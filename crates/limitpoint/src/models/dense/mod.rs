@@ -282,7 +282,7 @@ impl<T: Real> DenseNetwork<T> {
         let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
         let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
         let (activation, arch) = (self.architecture.activation, self.arch);
-        share(&self.team, units.div_ceil(block), units * self.examples * 4, |blocks| {
+        share(&self.team, units.div_ceil(block), units * self.examples * 2, |blocks| {
             let rows = blocks.start * block..(blocks.end * block).min(units);
             arch.dispatch(PlanarForward { rows, block, weights, activation, input, partial });
         });
@@ -297,7 +297,7 @@ impl<T: Real> DenseNetwork<T> {
         let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
         let (activation, arch, cotangent) = (self.architecture.activation, self.arch, self.cotangent.as_slice());
         let (layer, head) = (&self.layers[0], &self.layers[1]);
-        share(&self.team, units.div_ceil(block), units * self.examples * 8, |blocks| {
+        share(&self.team, units.div_ceil(block), units * self.examples * 4, |blocks| {
             let rows = blocks.start * block..(blocks.end * block).min(units);
             let at = |offset: usize| gradient.place(offset);
             arch.dispatch(PlanarBackward {
@@ -365,17 +365,25 @@ impl<T: Real> DenseNetwork<T> {
         // SAFETY: the bias offset lies inside the parameters.
         let bias = head.bias.map_or(0.0, |offset| unsafe { *weights.0.add(offset) }.to_f64());
         let (scale, partial) = (self.architecture.output_scale, &self.partial);
-        for (panel, scores) in self.scores.chunks_mut(partial.width()).enumerate() {
-            scores.fill(bias);
-            for block in 0..partial.rows() {
-                let from = partial.offset(panel, block);
-                let row = &partial.data()[from..from + scores.len()];
-                scores.iter_mut().zip(row).for_each(|(score, part)| *score += part.to_f64());
-            }
-            if scale != 1.0 {
-                scores.iter_mut().for_each(|score| *score *= scale);
-            }
-        }
+        let all = &mut self.scores;
+        crate::numeric::wide(
+            #[inline(always)]
+            || {
+                for (panel, scores) in all.chunks_mut(partial.width()).enumerate() {
+                    scores.fill(bias);
+                    for block in 0..partial.rows() {
+                        let from = partial.offset(panel, block);
+                        let row = &partial.data()[from..from + scores.len()];
+                        for (score, part) in scores.iter_mut().zip(row) {
+                            *score += part.to_f64();
+                        }
+                    }
+                    if scale != 1.0 {
+                        scores.iter_mut().for_each(|score| *score *= scale);
+                    }
+                }
+            },
+        );
     }
 
     /// The output layer as a product of its own.

@@ -2,8 +2,13 @@
 //!
 //! In the plane (the setting of paper C) a preactivation is cheaper to compute again than to write and read back, so both passes keep
 //! everything in registers: the forward pass forms the partial scores of a block of units, the backward pass
-//! recomputes z and adds up all gradients of a few units at a time. Sums run in the same order as in the general
-//! kernels, so the results are the same bits.
+//! recomputes z and adds up all gradients of a few units at a time. Scores are summed in the order of the general
+//! kernels and have their bits. The head's gradient comes for nothing: every activation here is homogeneous of a degree
+//! k, so σ(z) = z σ′(z)/k, and with G = Σₙ rₙ σ′(zₙ) xₙ, B = Σₙ rₙ σ′(zₙ)
+//!
+//! ```text
+//! ∂/∂w = u G,   ∂/∂b = u B,   ∂/∂u = Σₙ rₙ σ(zₙ) = (w·G + b B)/k
+//! ```
 
 use std::ops::Range;
 
@@ -29,7 +34,7 @@ pub(super) struct PlanarWeights<T> {
 }
 
 impl<T: Real> PlanarWeights<T> {
-    /// z of one unit at one register of examples: b + w₀x₀ + w₁x₁ + …
+    /// z of one unit at one register of examples: b + w₀x₀ + w₁x₁
     ///
     /// # Safety
     /// `unit` must lie inside the layer.
@@ -37,12 +42,12 @@ impl<T: Real> PlanarWeights<T> {
     unsafe fn preactivation<S: Simd>(&self, simd: S, unit: usize, x: &[T::Vector<S>; IN]) -> T::Vector<S> {
         // SAFETY: vouched for by the caller.
         unsafe {
-            let start = self.bias.map_or(T::default(), |bias| *bias.0.add(unit));
-            let mut z = T::splat(simd, start);
-            for (i, x) in x.iter().enumerate() {
-                z = T::mul_add(simd, T::splat(simd, *self.hidden.0.add(unit * IN + i)), *x, z);
-            }
-            z
+            let weight = |i: usize| T::splat(simd, *self.hidden.0.add(unit * IN + i));
+            let first = match self.bias {
+                Some(bias) => T::mul_add(simd, weight(0), x[0], T::splat(simd, *bias.0.add(unit))),
+                None => T::mul(simd, weight(0), x[0]),
+            };
+            T::mul_add(simd, weight(1), x[1], first)
         }
     }
 }
@@ -139,9 +144,9 @@ pub(super) struct PlanarBackward<'a, T: Real> {
 impl<T: Real> PlanarBackward<'_, T> {
     /// R units at once.
     #[inline(always)]
-    unsafe fn units<S: Simd, A: Shape, const R: usize>(&self, simd: S, shape: A, first: usize) {
+    unsafe fn units<S: Simd, A: Shape, const R: usize, const BIAS: bool>(&self, simd: S, shape: A, first: usize) {
         let zero = T::splat(simd, T::default());
-        let (mut hidden, mut bias, mut head) = ([[zero; IN]; R], [zero; R], [zero; R]);
+        let (mut hidden, mut bias) = ([[zero; IN]; R], [zero; R]);
         // SAFETY: units, panels and the padded cotangent come from the shapes of the layer and its input.
         unsafe {
             for panel in 0..self.input.count() {
@@ -150,10 +155,10 @@ impl<T: Real> PlanarBackward<'_, T> {
                     let r = T::load::<S>(self.cotangent.as_ptr().add(panel * self.input.width() + v * T::lanes::<S>()));
                     for u in 0..R {
                         let z = self.weights.preactivation::<S>(simd, first + u, &x);
-                        head[u] = T::mul_add(simd, r, shape.value::<T, S>(simd, z), head[u]);
-                        let weight = T::splat(simd, *self.weights.head.0.add(first + u));
-                        let signal = shape.slope_times::<T, S>(simd, z, T::mul(simd, weight, r));
-                        bias[u] = T::add(simd, bias[u], signal);
+                        let signal = shape.slope_times::<T, S>(simd, z, r);
+                        if BIAS {
+                            bias[u] = T::add(simd, bias[u], signal);
+                        }
                         for (sum, x) in hidden[u].iter_mut().zip(x) {
                             *sum = T::mul_add(simd, signal, x, *sum);
                         }
@@ -161,17 +166,42 @@ impl<T: Real> PlanarBackward<'_, T> {
                 }
             }
             for u in 0..R {
-                if let Some(to) = self.hidden {
-                    for (i, sum) in hidden[u].into_iter().enumerate() {
-                        *to.add((first + u) * IN + i) = T::reduce_sum(simd, sum).to_f64();
+                let unit = first + u;
+                let factor = (*self.weights.head.0.add(unit)).to_f64();
+                let mut head = 0.0;
+                for (i, sum) in hidden[u].into_iter().enumerate() {
+                    let sum = T::reduce_sum(simd, sum).to_f64();
+                    head += (*self.weights.hidden.0.add(unit * IN + i)).to_f64() * sum;
+                    if let Some(to) = self.hidden {
+                        *to.add(unit * IN + i) = factor * sum;
                     }
                 }
-                if let Some(to) = self.bias {
-                    *to.add(first + u) = T::reduce_sum(simd, bias[u]).to_f64();
+                if let Some(weight) = self.weights.bias.filter(|_| BIAS) {
+                    let sum = T::reduce_sum(simd, bias[u]).to_f64();
+                    head += (*weight.0.add(unit)).to_f64() * sum;
+                    if let Some(to) = self.bias {
+                        *to.add(unit) = factor * sum;
+                    }
                 }
                 if let Some(to) = self.head {
-                    *to.add(first + u) = T::reduce_sum(simd, head[u]).to_f64();
+                    *to.add(unit) = head / f64::from(self.activation.degree());
                 }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn all<S: Simd, A: Shape, const BIAS: bool>(&self, simd: S, shape: A) {
+        let mut first = self.rows.start;
+        // SAFETY: see `units`.
+        unsafe {
+            while first + UNITS <= self.rows.end {
+                self.units::<S, _, UNITS, BIAS>(simd, shape, first);
+                first += UNITS;
+            }
+            while first < self.rows.end {
+                self.units::<S, _, 1, BIAS>(simd, shape, first);
+                first += 1;
             }
         }
     }
@@ -182,17 +212,10 @@ impl<T: Real> WithSimd for PlanarBackward<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         with_shape!(self.activation, |shape| {
-            let mut first = self.rows.start;
-            // SAFETY: see `units`.
-            unsafe {
-                while first + UNITS <= self.rows.end {
-                    self.units::<S, _, UNITS>(simd, shape, first);
-                    first += UNITS;
-                }
-                while first < self.rows.end {
-                    self.units::<S, _, 1>(simd, shape, first);
-                    first += 1;
-                }
+            if self.weights.bias.is_some() {
+                self.all::<S, _, true>(simd, shape);
+            } else {
+                self.all::<S, _, false>(simd, shape);
             }
         });
     }

@@ -6,9 +6,9 @@ use crate::linalg::Real;
 
 /// σ and σ′ on registers.
 pub(super) trait Shape: Copy {
-    /// σ(z).
+    /// σ(z); a NaN stays a NaN.
     fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S>;
-    /// σ′(z) · signal.
+    /// σ′(z) · signal, for numbers z: a NaN among the scores ends a run before it gets here.
     fn slope_times<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>, signal: T::Vector<S>) -> T::Vector<S>;
 }
 
@@ -42,7 +42,7 @@ impl Shape for Identity {
 impl Shape for Relu {
     #[inline(always)]
     fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S> {
-        T::where_positive(simd, z, z, T::splat(simd, T::default()))
+        T::positive_part(simd, z)
     }
     #[inline(always)]
     fn slope_times<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>, signal: T::Vector<S>) -> T::Vector<S> {
@@ -64,13 +64,13 @@ impl Shape for LeakyRelu {
 impl Shape for ReluPower {
     #[inline(always)]
     fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S> {
-        let part = T::where_positive(simd, z, z, T::splat(simd, T::default()));
+        let part = T::positive_part(simd, z);
         (1..self.0).fold(part, |product, _| T::mul(simd, product, part))
     }
     #[inline(always)]
     fn slope_times<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>, signal: T::Vector<S>) -> T::Vector<S> {
         let zero = T::splat(simd, T::default());
-        let part = T::where_positive(simd, z, z, zero);
+        let part = T::positive_part(simd, z);
         let scaled = T::mul(simd, T::splat(simd, T::from_f64(f64::from(self.0))), signal);
         let slope = (1..self.0).fold(scaled, |product, _| T::mul(simd, product, part));
         T::where_positive(simd, z, slope, zero)
