@@ -4,7 +4,14 @@
 //! criterion benches and the comparison with other engines.
 
 mod ensemble;
+mod recipe;
+mod record;
 mod workload;
 
 pub use ensemble::ensemble;
+pub use recipe::{CertificateRule, Observe, Recipe, Stop};
+pub use record::{
+    Analysis, Band, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, Finding, Group, HistogramRecord, Metrics,
+    Portrait, ReferenceLine, RunRecord, Summary, SummaryCell, SummaryColumn, SummaryRow,
+};
 pub use workload::{Workload, WorkloadSpec};

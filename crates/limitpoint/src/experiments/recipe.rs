@@ -1,0 +1,164 @@
+//! The whole recipe of an experiment, as its TOML file says it once bases and overrides are resolved.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::data::DataSpec;
+use crate::diagnostics::ProbeSpec;
+use crate::driver::Batching;
+use crate::flows::{FlowSpec, Tolerance};
+use crate::losses::LossSpec;
+use crate::models::{Initialiser, ModelSpec, Precision};
+use crate::norms::NormSpec;
+use crate::objective::Reduction;
+use crate::observers::Spacing;
+use crate::optimisers::OptimiserSpec;
+use crate::potentials::PotentialSpec;
+use crate::schedules::ScheduleSpec;
+
+/// One experiment: data, model, loss, one or many optimisers, seeds, what to observe, when to stop.
+///
+/// | key | default | purpose |
+/// |---|---|---|
+/// | `title`, `description` | empty | words for the report |
+/// | `seeds` | `[0]` | one run per seed: seeds draw the data, the start and the order of batches |
+/// | `data_seed` | the run's | fixes the data while seeds vary the start |
+/// | `data`, `model`, `loss` | required | the problem |
+/// | `initialiser` | He normal | the start |
+/// | `optimiser` or `optimisers.NAME`, `flows.NAME` | one is required | who trains |
+/// | `schedule`, `schedules.NAME` | flow-resolved | step sizes, for all and for one |
+/// | `observe`, `stop` | see there | what is written, when it ends |
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// A title for people.
+    #[serde(default)]
+    pub title: String,
+    /// What the experiment asks, in a few sentences.
+    #[serde(default)]
+    pub description: String,
+    /// One run per seed.
+    #[serde(default = "first_seed")]
+    pub seeds: Vec<u64>,
+    /// The seed of the data; the run's own when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_seed: Option<u64>,
+    /// The loss.
+    pub loss: LossSpec,
+    /// Whether the loss is summed or averaged over examples.
+    #[serde(default)]
+    pub reduction: Reduction,
+    /// The number the network computes in.
+    #[serde(default)]
+    pub precision: Precision,
+    /// How examples are shared out over steps.
+    #[serde(default)]
+    pub batching: Batching,
+    /// Step sizes of every optimiser not named under `schedules`.
+    #[serde(default = "flow_resolved")]
+    pub schedule: ScheduleSpec,
+    /// Where training starts.
+    #[serde(default = "he_normal")]
+    pub initialiser: Initialiser,
+    /// The examples.
+    pub data: DataSpec,
+    /// The model.
+    pub model: ModelSpec,
+    /// Optimisers by name. In a file, `optimiser` is short for a single one; a name such as "sign" stands for its settings.
+    #[serde(default)]
+    pub optimisers: IndexMap<String, OptimiserSpec>,
+    /// Flows by name.
+    #[serde(default)]
+    pub flows: IndexMap<String, FlowSpec>,
+    /// Step sizes of single optimisers.
+    #[serde(default)]
+    pub schedules: IndexMap<String, ScheduleSpec>,
+    /// Local error of the flows.
+    #[serde(default)]
+    pub tolerance: Tolerance,
+    /// What is measured and how often.
+    #[serde(default)]
+    pub observe: Observe,
+    /// When a run ends; whichever holds first.
+    #[serde(default)]
+    pub stop: Stop,
+}
+
+/// What is measured and how often.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Observe {
+    /// Norms for margins, alignment and KKT measures.
+    pub norms: Vec<NormSpec>,
+    /// Potentials for mirror margins and balance.
+    pub potentials: Vec<PotentialSpec>,
+    /// Activity tolerances of the stationarity residual.
+    pub residual_tolerances: Vec<f64>,
+    /// Which steps are measured.
+    pub spacing: Spacing,
+    /// Bins of the weight histograms; 0 for none.
+    pub histogram_bins: usize,
+    /// Steps between checkpoints; chosen from the cost of a step when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_every: Option<u64>,
+}
+
+impl Default for Observe {
+    fn default() -> Self {
+        let ProbeSpec { norms, potentials, residual_tolerances, .. } = ProbeSpec::default();
+        Self {
+            norms,
+            potentials,
+            residual_tolerances,
+            spacing: Spacing::default(),
+            histogram_bins: 40,
+            checkpoint_every: None,
+        }
+    }
+}
+
+/// When a run ends; whichever holds first. Absent rules never hold.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Stop {
+    /// log₁₀ of the summed loss is at or below this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log10_loss: Option<f64>,
+    /// This many steps are made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// log₁₀ Σ η is at or above this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log10_time: Option<f64>,
+    /// This many seconds went by, over all parts of the run; the only rule that two machines need not agree on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// The direction turned by less than this many radians while ‖θ‖₂ doubled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction: Option<f64>,
+    /// A certificate is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateRule>,
+}
+
+/// A certificate to stop at: margin bracket for linear models, KKT gap and slack for networks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CertificateRule {
+    /// One of the observed norms.
+    pub norm: NormSpec,
+    /// Largest relative gap.
+    pub gap: f64,
+}
+
+fn first_seed() -> Vec<u64> {
+    vec![0]
+}
+
+fn flow_resolved() -> ScheduleSpec {
+    ScheduleSpec::FlowResolved { resolution: 0.05, initial: 0.1, grow: 1.1, shrink: 0.5 }
+}
+
+fn he_normal() -> Initialiser {
+    Initialiser::HeNormal { scale: 1.0 }
+}

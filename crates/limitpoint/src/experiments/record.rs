@@ -1,0 +1,265 @@
+//! What a finished run leaves behind, as plain values: what reports, tables and comparisons read.
+//!
+//! Nothing here computes; [`crate::experiments`] fills these in and `report` shows them.
+
+use serde::{Deserialize, Serialize};
+
+/// One experiment: the recipe's words and every run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ExperimentRecord {
+    /// Name of the recipe, such as `digits`.
+    pub name: String,
+    /// A title for people.
+    pub title: String,
+    /// What the experiment asks, in a few sentences.
+    pub description: String,
+    /// The resolved recipe as TOML.
+    pub config: String,
+    /// Version of limitpoint that made it.
+    pub version: String,
+    /// The data, in a few words.
+    pub data: DataRecord,
+    /// Exact optima to compare with.
+    #[serde(default)]
+    pub references: Vec<ReferenceLine>,
+    /// All runs, in the order of the recipe.
+    pub runs: Vec<RunRecord>,
+}
+
+/// The data of an experiment.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct DataRecord {
+    /// Name of the data set.
+    pub name: String,
+    /// Training examples.
+    pub examples: usize,
+    /// Test examples; 0 if there are none.
+    pub test_examples: usize,
+    /// Shape of an example: `[d]`, `[rows, columns]` or `[channels, rows, columns]`.
+    pub input_shape: Vec<usize>,
+    /// SHA-256 of inputs and targets, in hexadecimal.
+    pub sha256: String,
+}
+
+/// One run: one optimiser from one seed at one point of a sweep.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Name of the run and of its folder, unique in the experiment.
+    pub name: String,
+    /// Key of the optimiser or flow in the recipe, such as `sign`.
+    pub optimiser: String,
+    /// Its formula, for people.
+    pub formula: String,
+    /// The norm or potential the theory assigns to it, as it appears in column names (`linf`), where there is one.
+    pub geometry: Option<String>,
+    /// The seed.
+    pub seed: u64,
+    /// Settings a sweep chose for this run, such as `("model.width", "64")`.
+    pub point: Vec<(String, String)>,
+    /// Why it ended, in words.
+    pub stop: String,
+    /// Whether it ended by a rule of the recipe and not in trouble.
+    pub healthy: bool,
+    /// Steps made.
+    pub steps: u64,
+    /// Seconds it took, over all its parts.
+    pub seconds: f64,
+    /// Share of test examples classified correctly, where there are test examples.
+    pub test_accuracy: Option<f64>,
+    /// The measurements over time.
+    pub metrics: Metrics,
+    /// Weight histograms over time.
+    pub histograms: Vec<HistogramRecord>,
+    /// The trained model as pictures.
+    pub portrait: Portrait,
+}
+
+/// A table of measurements, one row per snapshot; a missing number is NaN.
+///
+/// Columns always present: `step`, `epoch`, `log10_time`, `log10_loss` (base ten; they go far below what a float of the
+/// loss itself could hold), `accuracy`, `smallest_margin`, `direction_change`. For each observed norm KEY: `norm.KEY`,
+/// `margin.KEY` (normalised), `soft_margin.KEY`, `alignment.KEY`, `kkt_gap.KEY`, `kkt_slack.KEY`; linear models also
+/// `bracket_upper.KEY`. For each potential KEY: `gauge.KEY`, `horizon.KEY`, `q_margin.KEY`, `horizon_margin.KEY`,
+/// `mirror_beta.KEY`, `balance_drift.KEY`. For each block: `small_fraction.BLOCK`, `participation.BLOCK`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// The columns' values, all of one length.
+    pub values: Vec<Vec<f64>>,
+}
+
+impl Metrics {
+    /// One column over time; empty if there is no such column.
+    pub fn column(&self, name: &str) -> &[f64] {
+        let index = self.columns.iter().position(|column| column == name);
+        index.and_then(|index| self.values.get(index)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The last value of a column.
+    pub fn last(&self, name: &str) -> Option<f64> {
+        self.column(name).last().copied()
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.values.first().map_or(0, Vec::len)
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Counts of |w|/max|w| in equal bins of [0, 1], per block, at one step.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HistogramRecord {
+    /// Accepted steps.
+    pub step: u64,
+    /// Name of each trainable block and its counts.
+    pub blocks: Vec<(String, Vec<usize>)>,
+}
+
+/// The trained model as pictures.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Portrait {
+    /// Scores over the plane, where inputs have two features.
+    pub decision: Option<DecisionMap>,
+    /// Rows of the first layer as images, where inputs are images.
+    pub features: Option<FeatureImages>,
+}
+
+/// Scores of a model with two inputs on a grid, and the training examples.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct DecisionMap {
+    /// Grid positions of the first input.
+    pub x: Vec<f64>,
+    /// Grid positions of the second input.
+    pub y: Vec<f64>,
+    /// `scores[j][i]` at (x[i], y[j]): the score for one output, the winning class for several; divided by the largest
+    /// absolute score where there is one output.
+    pub scores: Vec<Vec<f64>>,
+    /// Training examples (first input, second input, label).
+    pub examples: Vec<(f64, f64, f64)>,
+}
+
+/// The strongest rows of the first layer as images.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct FeatureImages {
+    /// Rows of an image.
+    pub rows: usize,
+    /// Columns of an image.
+    pub cols: usize,
+    /// One image per unit, strongest first, row after row, divided by its largest absolute entry.
+    pub images: Vec<Vec<f64>>,
+    /// Strength of each unit relative to the strongest: ‖outgoing‖·‖incoming‖.
+    pub strengths: Vec<f64>,
+}
+
+/// A horizontal line in a plot: the exact optimum of a margin, once a judge gave it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ReferenceLine {
+    /// The column it belongs to, such as `margin.l2`.
+    pub column: String,
+    /// The value.
+    pub value: f64,
+    /// What it is, for the legend.
+    pub label: String,
+}
+
+/// What is concluded from all runs together; computed from an [`ExperimentRecord`], shown by reports and tables.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Analysis {
+    /// Runs that differ in their seed only, in the order of the record.
+    pub groups: Vec<Group>,
+    /// The table of final values.
+    pub summary: Summary,
+    /// What can be said in words.
+    pub findings: Vec<Finding>,
+}
+
+/// Runs that differ in their seed only.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Group {
+    /// A label for legends and tables: the optimiser, then the sweep's settings (`sign`, `sign · model.width=64`).
+    pub label: String,
+    /// Key of the optimiser.
+    pub optimiser: String,
+    /// Indices into [`ExperimentRecord::runs`].
+    pub runs: Vec<usize>,
+    /// Mean and spread over the seeds, one for each column with at least one finite number.
+    pub bands: Vec<Band>,
+}
+
+/// One column of a group over time: mean, smallest and largest over the seeds, at the steps all runs share.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Band {
+    /// Name of the column.
+    pub column: String,
+    /// Steps.
+    pub step: Vec<f64>,
+    /// log₁₀ of the time travelled at these steps, mean over the seeds.
+    pub log10_time: Vec<f64>,
+    /// log₁₀ of the loss at these steps, mean over the seeds.
+    pub log10_loss: Vec<f64>,
+    /// Mean over the seeds.
+    pub mean: Vec<f64>,
+    /// Smallest over the seeds.
+    pub low: Vec<f64>,
+    /// Largest over the seeds.
+    pub high: Vec<f64>,
+}
+
+/// Final values, one row per group.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// What the columns are.
+    pub columns: Vec<SummaryColumn>,
+    /// One row per group.
+    pub rows: Vec<SummaryRow>,
+}
+
+/// A column of the table of final values.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SummaryColumn {
+    /// Name of the measured column, such as `margin.l2`.
+    pub key: String,
+    /// A heading for people, such as `γ of ℓ2`.
+    pub label: String,
+    /// Whether the largest (true) or nothing (false) wins.
+    pub contest: bool,
+}
+
+/// A row of the table of final values.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SummaryRow {
+    /// Label of the group.
+    pub label: String,
+    /// One cell per column.
+    pub cells: Vec<SummaryCell>,
+}
+
+/// A final value: mean over the seeds, and half the distance between the largest and the smallest.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SummaryCell {
+    /// Mean over the seeds; NaN where nothing was measured.
+    pub mean: f64,
+    /// Half the range over the seeds; 0 for one seed.
+    pub spread: f64,
+    /// Whether it is the largest of a contested column.
+    pub winner: bool,
+    /// The number as it is printed.
+    pub text: String,
+}
+
+/// Something worth saying in words.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Finding {
+    /// A heading of a few words.
+    pub title: String,
+    /// A paragraph with the numbers in it.
+    pub text: String,
+    /// Whether what theory expects was seen; absent where theory expects nothing.
+    pub as_expected: Option<bool>,
+}
