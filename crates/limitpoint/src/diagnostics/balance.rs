@@ -1,5 +1,7 @@
 //! Quantities that flows conserve between layers and between the two sides of a neuron.
 
+use serde::{Deserialize, Serialize};
+
 use crate::models::Homogeneity;
 use crate::params::ParamLayout;
 use crate::potentials::{Entries, MirrorPotential, balance_drift, grouped_conjugates};
@@ -8,7 +10,7 @@ use crate::potentials::{Entries, MirrorPotential, balance_drift, grouped_conjuga
 ///
 /// Along mirror flow every group grows at the same rate, d/dt Q_l = k_l ν, so the differences stay what they were
 /// (C Lemma 3.1; with the Euclidean potential ½‖W_l‖², D Appendix G). Descent keeps them up to O(step).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Balance {
     /// One value per group, in order.
     pub values: Vec<f64>,

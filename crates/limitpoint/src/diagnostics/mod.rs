@@ -28,5 +28,5 @@ pub use kkt::{KktMeasure, alignment, kkt_measure, stationarity_residual};
 pub use margin::{MarginPair, layer_product, normalised_margins};
 pub use mirror_margin::{MirrorMeasure, mirror_measure};
 pub use point::Point;
-pub use probe::{DiagnosticsError, Probe, ProbeSpec};
+pub use probe::{DiagnosticsError, Probe, ProbeSpec, ProbeState};
 pub use shape::{Histogram, active_neurons, angle, histogram, participation, small_fraction, support_count};

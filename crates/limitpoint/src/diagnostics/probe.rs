@@ -78,6 +78,15 @@ pub struct Probe {
     hidden: Vec<(usize, usize)>,
 }
 
+/// What a probe remembers between points; enough to go on bit for bit.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ProbeState {
+    /// Trainable entries of the previous point.
+    pub previous: Option<Vec<f64>>,
+    /// Balances of the first point.
+    pub start: Option<Vec<Balance>>,
+}
+
 impl Probe {
     /// Builds the workers; `linear` adds the two-sided margin bracket.
     pub fn new(
@@ -151,6 +160,16 @@ impl Probe {
     /// Names of the numbers [`Probe::measure`] writes, in order.
     pub fn columns(&self) -> &[String] {
         &self.columns
+    }
+
+    /// What it remembers.
+    pub fn state(&self) -> ProbeState {
+        ProbeState { previous: self.previous.clone(), start: self.start.clone() }
+    }
+
+    /// Takes up a state saved by a probe with the same settings.
+    pub fn restore(&mut self, state: ProbeState) {
+        (self.previous, self.start) = (state.previous, state.start);
     }
 
     /// Measures a point; `out` is cleared first. Direction change and balance drift are relative to the previous and the

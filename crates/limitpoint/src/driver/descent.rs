@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Advance, DriverError, Process};
+use super::{Advance, DriverError, Process, ProcessState};
 use crate::diagnostics::Point;
 use crate::numeric::{LogScaled, RandomStream, StreamState, Streams, log_add_exp};
 use crate::objective::{Objective, Reduction};
@@ -354,6 +354,21 @@ impl Descent {
 }
 
 impl Process for Descent {
+    fn params(&self) -> &[f64] {
+        &self.params
+    }
+
+    fn save(&self) -> ProcessState {
+        ProcessState::Descent(Box::new(self.state()))
+    }
+
+    fn resume(&mut self, state: &ProcessState) -> Result<(), DriverError> {
+        match state {
+            ProcessState::Descent(state) => self.restore(state),
+            ProcessState::Flow(_) => Err(DriverError::StateKind { expected: "a descent", found: "a flow" }),
+        }
+    }
+
     fn advance(&mut self) -> Result<Advance, DriverError> {
         match self.batching {
             Batching::Full => self.advance_full(),

@@ -1,7 +1,7 @@
 //! A flow as a process.
 
 use super::descent::{snapshot, summed};
-use super::{Advance, DriverError, Process};
+use super::{Advance, DriverError, Process, ProcessState};
 use crate::flows::{Flow, FlowSpec, Tolerance};
 use crate::objective::Objective;
 use crate::observers::{Snapshot, StopReason};
@@ -32,6 +32,21 @@ impl FlowRun {
 }
 
 impl Process for FlowRun {
+    fn params(&self) -> &[f64] {
+        self.flow.params()
+    }
+
+    fn save(&self) -> ProcessState {
+        ProcessState::Flow(Box::new(self.flow.state()))
+    }
+
+    fn resume(&mut self, state: &ProcessState) -> Result<(), DriverError> {
+        match state {
+            ProcessState::Flow(state) => Ok(self.flow.restore(state)?),
+            ProcessState::Descent(_) => Err(DriverError::StateKind { expected: "a flow", found: "a descent" }),
+        }
+    }
+
     fn advance(&mut self) -> Result<Advance, DriverError> {
         if self.flow.log_loss() == f64::NEG_INFINITY {
             return Ok(Advance::Ended(StopReason::Stationary));

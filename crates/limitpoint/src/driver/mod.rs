@@ -10,7 +10,9 @@ mod flow_run;
 pub use descent::{Batching, Descent, DescentState, EpochStart};
 pub use flow_run::FlowRun;
 
-use crate::flows::FlowError;
+use serde::{Deserialize, Serialize};
+
+use crate::flows::{FlowError, FlowState};
 use crate::observers::{Continue, Observer, Snapshot, StopReason, StopRule, Stopper};
 use crate::optimisers::OptimiserError;
 use crate::schedules::ScheduleError;
@@ -47,6 +49,14 @@ pub enum DriverError {
     /// A saved optimiser state does not fit.
     #[error(transparent)]
     OptimiserState(OptimiserError),
+    /// A saved state of another kind of process.
+    #[error("the saved state is of {found}, but this run is {expected}; resume with the recipe it was saved with")]
+    StateKind {
+        /// What runs here.
+        expected: &'static str,
+        /// What was saved.
+        found: &'static str,
+    },
     /// A saved schedule state does not fit.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
@@ -64,8 +74,37 @@ pub enum Advance {
     Ended(StopReason),
 }
 
+/// Everything a process needs to go on bit for bit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProcessState {
+    /// Of a [`Descent`].
+    Descent(Box<DescentState>),
+    /// Of a [`FlowRun`].
+    Flow(Box<FlowState>),
+}
+
+impl ProcessState {
+    /// θ.
+    pub fn params_mut(&mut self) -> &mut Vec<f64> {
+        match self {
+            Self::Descent(state) => &mut state.params,
+            Self::Flow(state) => &mut state.params,
+        }
+    }
+}
+
 /// Something that moves through parameter space.
 pub trait Process {
+    /// θ.
+    fn params(&self) -> &[f64];
+
+    /// Everything needed to go on bit for bit.
+    fn save(&self) -> ProcessState;
+
+    /// Takes up a state saved by a process with the same settings.
+    fn resume(&mut self, state: &ProcessState) -> Result<(), DriverError>;
+
     /// Makes one accepted step.
     fn advance(&mut self) -> Result<Advance, DriverError>;
 
@@ -92,32 +131,56 @@ pub fn run(
 ) -> Result<StopReason, DriverError> {
     let mut stopper = Stopper::new(rules);
     loop {
-        let step = process.step();
-        let mut reason = stopper.check_counters(step, process.log_time(), process.log_loss()).map(StopReason::Rule);
-        let wanted = observers.iter().any(|observer| observer.wants(step));
-        if wanted || stopper.wants(step) || reason.is_some() {
-            let last = reason.is_some();
-            process.show(&mut |snapshot| {
-                for observer in observers.iter_mut() {
-                    if (last || observer.wants(step)) && observer.observe(snapshot) == Continue::No {
-                        reason.get_or_insert(StopReason::Observer);
-                    }
-                }
-                if reason.is_none() {
-                    reason = stopper.check(snapshot).map(StopReason::Rule);
-                }
-            });
-        }
-        if let Some(reason) = reason {
+        if let Some(reason) = look(process, &mut stopper, observers) {
             return Ok(reason);
         }
-        if let Advance::Ended(reason) = process.advance()? {
-            process.show(&mut |snapshot| {
-                observers.iter_mut().for_each(|observer| {
-                    observer.observe(snapshot);
-                });
-            });
+        if let Some(reason) = advance(process, observers)? {
             return Ok(reason);
         }
     }
+}
+
+/// The first half of a turn: checks the rules at the current step and shows it to the observers that want it.
+/// A run may be saved after it; a resumed run goes on with [`advance`].
+pub fn look(
+    process: &mut dyn Process,
+    stopper: &mut Stopper,
+    observers: &mut [&mut dyn Observer],
+) -> Option<StopReason> {
+    let step = process.step();
+    let mut reason = stopper.check_counters(step, process.log_time(), process.log_loss()).map(StopReason::Rule);
+    let wanted = observers.iter().any(|observer| observer.wants(step));
+    if wanted || stopper.wants(step) || reason.is_some() {
+        let last = reason.is_some();
+        process.show(&mut |snapshot| {
+            for observer in observers.iter_mut() {
+                if (last || observer.wants(step)) && observer.observe(snapshot) == Continue::No {
+                    reason.get_or_insert(StopReason::Observer);
+                }
+            }
+            if reason.is_none() {
+                reason = stopper.check(snapshot).map(StopReason::Rule);
+            }
+        });
+    }
+    reason
+}
+
+/// The second half of a turn: one step. If nothing can move any more, all observers see where it ended.
+pub fn advance(
+    process: &mut dyn Process,
+    observers: &mut [&mut dyn Observer],
+) -> Result<Option<StopReason>, DriverError> {
+    let Advance::Ended(reason) = process.advance()? else { return Ok(None) };
+    show_last(process, observers);
+    Ok(Some(reason))
+}
+
+/// Shows the current point to all observers, whether they want it or not.
+pub fn show_last(process: &mut dyn Process, observers: &mut [&mut dyn Observer]) {
+    process.show(&mut |snapshot| {
+        observers.iter_mut().for_each(|observer| {
+            observer.observe(snapshot);
+        });
+    });
 }

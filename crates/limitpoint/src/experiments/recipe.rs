@@ -162,3 +162,16 @@ fn flow_resolved() -> ScheduleSpec {
 fn he_normal() -> Initialiser {
     Initialiser::HeNormal { scale: 1.0 }
 }
+
+impl Recipe {
+    /// The recipe as TOML, every setting written out.
+    pub fn to_toml(&self) -> Result<String, super::RunError> {
+        toml::to_string_pretty(self)
+            .map_err(|error| super::RunError::Recipe { doing: "written", what: error.to_string() })
+    }
+
+    /// Reads a recipe that [`Recipe::to_toml`] wrote.
+    pub fn from_resolved(text: &str) -> Result<Self, super::RunError> {
+        toml::from_str(text).map_err(|error| super::RunError::Recipe { doing: "read", what: error.to_string() })
+    }
+}

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use super::dormand_prince::{ERROR, MATRIX, STAGES, log_integral_of_exp, next_step};
 use super::{FlowError, FlowSpec, Tolerance};
 use crate::linalg::dot;
@@ -56,6 +58,35 @@ pub struct Flow {
     accepted: u64,
     rejected: u64,
     balance: Option<BalanceMonitor>,
+}
+
+/// Everything needed to go on bit for bit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowState {
+    /// θ.
+    pub params: Vec<f64>,
+    /// θ for steepest flows, ∇R(θ) for mirror flow.
+    pub state: Vec<f64>,
+    /// The slope at the current point.
+    pub slope: Vec<f64>,
+    /// ∇ ln L at the current point.
+    pub gradient: Vec<f64>,
+    /// ln of the gradient's scale.
+    pub log_scale: f64,
+    /// ln L.
+    pub log_loss: f64,
+    /// d(−ln L)/dτ.
+    pub climb: f64,
+    /// The next step size.
+    pub step: f64,
+    /// τ so far.
+    pub rescaled_time: f64,
+    /// ln t.
+    pub log_time: f64,
+    /// Accepted and rejected steps.
+    pub steps: (u64, u64),
+    /// Q_l/k_l at the start, where a balance law is watched.
+    pub balance_start: Vec<f64>,
 }
 
 /// The right-hand side.
@@ -150,6 +181,46 @@ impl Flow {
         let speed = crate::linalg::norm2(&flow.stages[0]);
         flow.step = if speed > 0.0 { 1e-3 * (1.0 + crate::linalg::norm2(&flow.state)) / speed } else { 1.0 };
         Ok(flow)
+    }
+
+    /// Everything needed to go on bit for bit.
+    pub fn state(&self) -> FlowState {
+        FlowState {
+            params: self.params.clone(),
+            state: self.state.clone(),
+            slope: self.stages[0].clone(),
+            gradient: self.gradient.direction.clone(),
+            log_scale: self.gradient.log_scale,
+            log_loss: self.log_loss,
+            climb: self.climb,
+            step: self.step,
+            rescaled_time: self.rescaled_time,
+            log_time: self.log_time,
+            steps: (self.accepted, self.rejected),
+            balance_start: self.balance.as_ref().map_or_else(Vec::new, |monitor| monitor.start.clone()),
+        }
+    }
+
+    /// Takes up a state saved by a flow with the same settings.
+    pub fn restore(&mut self, saved: &FlowState) -> Result<(), FlowError> {
+        let expected = self.params.len();
+        for found in [&saved.params, &saved.state, &saved.slope, &saved.gradient].map(Vec::len) {
+            if found != expected {
+                return Err(FlowError::State { expected, found });
+            }
+        }
+        self.params.copy_from_slice(&saved.params);
+        self.state.copy_from_slice(&saved.state);
+        self.stages[0].copy_from_slice(&saved.slope);
+        self.gradient.direction.copy_from_slice(&saved.gradient);
+        self.gradient.log_scale = saved.log_scale;
+        (self.log_loss, self.climb, self.step) = (saved.log_loss, saved.climb, saved.step);
+        (self.rescaled_time, self.log_time) = (saved.rescaled_time, saved.log_time);
+        (self.accepted, self.rejected) = saved.steps;
+        if let Some(monitor) = &mut self.balance {
+            monitor.start.clone_from(&saved.balance_start);
+        }
+        Ok(())
     }
 
     /// θ at the current time.

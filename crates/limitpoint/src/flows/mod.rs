@@ -14,5 +14,5 @@ mod dormand_prince;
 mod flow;
 mod spec;
 
-pub use flow::Flow;
+pub use flow::{Flow, FlowState};
 pub use spec::{FlowError, FlowSpec, Tolerance};

@@ -75,6 +75,14 @@ pub enum FlowError {
         /// ln L there.
         log_loss: f64,
     },
+    /// A saved state of another flow.
+    #[error("the saved flow has {found} parameters, this one {expected}; resume with the recipe it was saved with")]
+    State {
+        /// Parameters here.
+        expected: usize,
+        /// Parameters saved.
+        found: usize,
+    },
     /// The norm was refused.
     #[error(transparent)]
     Norm(#[from] NormError),

@@ -45,12 +45,30 @@ impl Streams {
 /// Where a stream stands; enough to go on from there bit for bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamState {
-    /// Seed of the run.
+    /// Seed of the run; written as hexadecimal text, since many formats have no integers above 2⁶³.
+    #[serde(with = "hexadecimal")]
     pub seed: u64,
-    /// Hash of the stream's name.
+    /// Hash of the stream's name; written likewise.
+    #[serde(with = "hexadecimal")]
     pub stream: u64,
     /// Number of 32-bit words drawn so far.
     pub position: u64,
+}
+
+/// Integers of 64 bits as text.
+mod hexadecimal {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+    pub fn serialize<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{value:#018x}"))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits = text.strip_prefix("0x").ok_or_else(|| D::Error::custom(format!("'{text}' is not hexadecimal")))?;
+        u64::from_str_radix(digits, 16).map_err(|_| D::Error::custom(format!("'{text}' is not hexadecimal")))
+    }
 }
 
 /// A random stream: uniform and normal numbers, integers, signs and permutations.

@@ -10,7 +10,7 @@ mod stop;
 pub use histograms::{HistogramRecorder, HistogramRow};
 pub use recorder::{Recorder, Row};
 pub use spacing::Spacing;
-pub use stop::{StopReason, StopRule, Stopper};
+pub use stop::{Anchor, StopReason, StopRule, Stopper};
 
 use crate::diagnostics::Point;
 

@@ -1,5 +1,8 @@
 //! When a run ends.
 
+use std::f64::consts::LN_10;
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Snapshot, Spacing};
@@ -39,6 +42,18 @@ pub enum StopReason {
     Rule(StopRule),
     /// An observer asked for it.
     Observer,
+    /// The time on the clock is used up.
+    Seconds {
+        /// The limit.
+        limit: f64,
+    },
+    /// A certificate was reached.
+    Certificate {
+        /// Key of its norm.
+        norm: String,
+        /// The relative gap reached.
+        gap: f64,
+    },
     /// The loss is exactly zero or the gradient vanishes: nothing more can happen.
     Stationary,
     /// The schedule rejected every step size it tried.
@@ -52,16 +67,61 @@ pub enum StopReason {
     },
 }
 
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(StopRule::LogLoss { target }) => write!(f, "log10 L reached {:.4}", target / LN_10),
+            Self::Rule(StopRule::Steps { count }) => write!(f, "{count} steps made"),
+            Self::Rule(StopRule::LogTime { target }) => write!(f, "log10 t reached {:.4}", target / LN_10),
+            Self::Rule(StopRule::DirectionConverged { angle }) => {
+                write!(f, "the direction turned by less than {angle} while the norm doubled")
+            }
+            Self::Observer => f.write_str("an observer asked to stop"),
+            Self::Seconds { limit } => write!(f, "{limit} seconds went by"),
+            Self::Certificate { norm, gap } => write!(f, "the gap of the {norm} certificate fell to {gap:.3e}"),
+            Self::Stationary => f.write_str("stationary: the gradient or the loss is exactly zero"),
+            Self::ScheduleGaveUp => f.write_str("the schedule found no step size that makes progress"),
+            Self::NotFinite { step, what } => write!(f, "not a finite number at step {step}: {what}"),
+        }
+    }
+}
+
+impl StopReason {
+    /// Whether a run may well end like this; the others mean trouble.
+    pub fn is_healthy(&self) -> bool {
+        !matches!(self, Self::ScheduleGaveUp | Self::NotFinite { .. })
+    }
+}
+
 /// Watches the stop rules of a run.
 pub struct Stopper {
     rules: Vec<StopRule>,
-    anchor: Option<(f64, Vec<f64>)>,
+    anchor: Option<Anchor>,
+}
+
+/// Where the direction was last compared; all that a [`Stopper`] remembers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Anchor {
+    /// ‖θ‖₂ there.
+    pub size: f64,
+    /// θ there, trainable entries.
+    pub direction: Vec<f64>,
 }
 
 impl Stopper {
     /// Watches these rules.
     pub fn new(rules: &[StopRule]) -> Self {
         Self { rules: rules.to_vec(), anchor: None }
+    }
+
+    /// What it remembers.
+    pub fn state(&self) -> Option<Anchor> {
+        self.anchor.clone()
+    }
+
+    /// Takes up a saved state.
+    pub fn restore(&mut self, anchor: Option<Anchor>) {
+        self.anchor = anchor;
     }
 
     /// Whether a rule looks at the point itself at this step, and not only at counters and the loss.
@@ -80,11 +140,11 @@ impl Stopper {
         snapshot.point.trainable(&mut direction);
         let size = snapshot.point.length();
         let turned = match &self.anchor {
-            Some((anchor, before)) if size >= 2.0 * anchor => angle(before, &direction),
+            Some(before) if size >= 2.0 * before.size => angle(&before.direction, &direction),
             Some(_) => return None,
             None => f64::INFINITY,
         };
-        self.anchor = Some((size, direction));
+        self.anchor = Some(Anchor { size, direction });
         let converged = |rule: &&StopRule| matches!(rule, StopRule::DirectionConverged { angle } if turned < *angle);
         self.rules.iter().find(converged).copied()
     }

@@ -1,0 +1,136 @@
+//! The trained model as pictures: decision regions in the plane, first-layer weights as images.
+
+use super::record::{DecisionMap, FeatureImages, Portrait};
+use crate::data::{Dataset, Targets};
+use crate::linalg::{Matrix, norm2};
+use crate::models::{Compute, ModelError, ModelSpec};
+use crate::params::ParamLayout;
+
+/// Grid points along each axis of a decision map.
+const GRID: usize = 61;
+/// How far the map reaches beyond the examples, relative to their extent.
+const BORDER: f64 = 0.15;
+/// Largest number of feature images.
+const IMAGES: usize = 16;
+
+/// Paints what can be painted: a map where inputs have two features, images where they are images.
+pub(super) fn portrait(
+    model: &ModelSpec,
+    layout: &ParamLayout,
+    data: &Dataset,
+    params: &[f64],
+) -> Result<Portrait, ModelError> {
+    let decision = if data.inputs.cols == 2 { Some(decision_map(model, data, params)?) } else { None };
+    let features = match data.input_shape[..] {
+        [rows, cols] => feature_images(layout, params, 1, rows, cols),
+        [channels, rows, cols] => feature_images(layout, params, channels, rows, cols),
+        _ => None,
+    };
+    Ok(Portrait { decision, features })
+}
+
+fn decision_map(model: &ModelSpec, data: &Dataset, params: &[f64]) -> Result<DecisionMap, ModelError> {
+    let axis = |feature: usize| -> Vec<f64> {
+        let values = (0..data.inputs.rows).map(|n| data.inputs.row(n)[feature]);
+        let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
+        let border = BORDER * (high - low).max(1e-9);
+        let step = (high - low + 2.0 * border) / (GRID - 1) as f64;
+        (0..GRID).map(|i| low - border + step * i as f64).collect()
+    };
+    let (x, y) = (axis(0), axis(1));
+    let points: Vec<[f64; 2]> = y.iter().flat_map(|&v| x.iter().map(move |&u| [u, v])).collect();
+    let outputs = match &data.targets {
+        Targets::Classes { count, .. } => *count,
+        _ => 1,
+    };
+    let grid = Matrix { rows: points.len(), cols: 2, data: points.concat() };
+    let mut machine = model.build(&grid, outputs, Compute::default())?;
+    let scores = machine.scores(params);
+    let winner = |scores: &[f64]| {
+        let best = scores.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+        best.map_or(0.0, |(class, _)| class as f64)
+    };
+    let mut flat: Vec<f64> =
+        if outputs == 1 { scores.to_vec() } else { scores.chunks_exact(outputs).map(winner).collect() };
+    if outputs == 1 {
+        let largest = crate::linalg::max_abs(&flat);
+        if largest > 0.0 {
+            flat.iter_mut().for_each(|score| *score /= largest);
+        }
+    }
+    let label = |n: usize| match &data.targets {
+        Targets::Binary(y) | Targets::Values(y) => y[n],
+        Targets::Classes { labels, .. } => labels[n] as f64,
+    };
+    let examples = (0..data.inputs.rows).map(|n| (data.inputs.row(n)[0], data.inputs.row(n)[1], label(n))).collect();
+    Ok(DecisionMap { x, y, scores: flat.chunks_exact(GRID).map(<[f64]>::to_vec).collect(), examples })
+}
+
+/// Rows of the first weight matrix, strongest first; channels are averaged.
+fn feature_images(
+    layout: &ParamLayout,
+    params: &[f64],
+    channels: usize,
+    rows: usize,
+    cols: usize,
+) -> Option<FeatureImages> {
+    let weights: Vec<_> = layout.blocks().iter().filter(|block| block.name.ends_with(".weight")).collect();
+    let first = weights.first().filter(|block| block.cols == channels * rows * cols)?;
+    let outgoing = |unit: usize| {
+        weights.get(1).filter(|next| next.cols == first.rows).map_or(1.0, |next| {
+            let column: Vec<f64> = (0..next.rows).map(|o| params[next.offset + o * next.cols + unit]).collect();
+            norm2(&column)
+        })
+    };
+    let incoming = |unit: usize| &params[first.offset + unit * first.cols..][..first.cols];
+    let mut units: Vec<(f64, usize)> = (0..first.rows).map(|u| (outgoing(u) * norm2(incoming(u)), u)).collect();
+    units.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    units.truncate(IMAGES);
+    let strongest = units.first().map_or(1.0, |unit| unit.0);
+    let image = |unit: usize| {
+        let (weights, size) = (incoming(unit), rows * cols);
+        let mean = |pixel: usize| (0..channels).map(|c| weights[c * size + pixel]).sum::<f64>() / channels as f64;
+        let mut pixels: Vec<f64> = (0..size).map(mean).collect();
+        let largest = crate::linalg::max_abs(&pixels);
+        if largest > 0.0 {
+            pixels.iter_mut().for_each(|pixel| *pixel /= largest);
+        }
+        pixels
+    };
+    Some(FeatureImages {
+        rows,
+        cols,
+        images: units.iter().map(|(_, unit)| image(*unit)).collect(),
+        strengths: units.iter().map(|(strength, _)| if strongest > 0.0 { strength / strongest } else { 0.0 }).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::Activation;
+
+    #[test]
+    fn a_line_in_the_plane_cuts_the_map_where_it_should() {
+        let inputs = Matrix::from_rows(&[&[-1.0, 0.0], &[1.0, 0.5]]);
+        let data = Dataset::new("two", inputs, Targets::Binary(vec![-1.0, 1.0]), vec![2]).unwrap();
+        let map = decision_map(&ModelSpec::Linear, &data, &[2.0, 0.0]).unwrap();
+        assert_eq!((map.x.len(), map.y.len(), map.scores.len(), map.scores[0].len()), (GRID, GRID, GRID, GRID));
+        assert!(map.scores.iter().all(|row| row.iter().zip(&map.x).all(|(s, x)| (s - x / 1.3).abs() < 1e-12)));
+        assert_eq!(map.examples[1], (1.0, 0.5, 1.0));
+    }
+
+    #[test]
+    fn the_strongest_unit_comes_first() {
+        let inputs = Matrix::from_rows(&[&[1.0; 4], &[2.0; 4]]);
+        let data = Dataset::new("image", inputs, Targets::Binary(vec![-1.0, 1.0]), vec![2, 2]).unwrap();
+        let model = ModelSpec::network(&[2], Activation::Relu);
+        let layout = model.build(&data.inputs, 1, Compute::default()).unwrap().layout().clone();
+        let params = [1.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, -1.0, 1.0, 3.0];
+        let portrait = portrait(&model, &layout, &data, &params).unwrap();
+        let features = portrait.features.unwrap();
+        assert_eq!(features.images, [[0.0, 1.0, 0.0, -0.5], [1.0, 0.0, 0.0, 0.0]]);
+        assert_eq!(features.strengths[0], 1.0);
+        assert!(portrait.decision.is_none());
+    }
+}

@@ -1,0 +1,438 @@
+//! One run from its first step to its last file, interrupted and resumed as often as one likes.
+//!
+//! ```text
+//! NAME/config.toml                  the recipe of this run alone
+//! NAME/manifest.json                version, data, machine, timings, outcome; written last
+//! NAME/metrics.csv  .parquet        the measurements, tiny numbers as log10
+//! NAME/histograms.jsonl             weight histograms
+//! NAME/portrait.json                the trained model as pictures
+//! NAME/checkpoints/*.safetensors    parameters, optimiser, streams, step
+//! ```
+
+use std::f64::consts::LN_10;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use super::checkpoint::{Checkpoints, RunState};
+use super::files::{RecordError, create_folder, read_text, remove_temporaries, write_atomically};
+use super::journal::hexadecimal;
+use super::manifest::{Machine, RunManifest, Status, Timings};
+use super::metrics::{HistogramWriter, MetricsWriter};
+use super::parquet_file::to_parquet;
+use super::portrait::portrait;
+use super::task::{Task, Trainer};
+use super::{DataRecord, RunError};
+use crate::data::DataSplit;
+use crate::diagnostics::{Probe, ProbeSpec, feature_bound};
+use crate::driver::{Descent, FlowRun, Process, advance, look, show_last};
+use crate::models::{Compute, ModelSpec};
+use crate::norms::NormSpec;
+use crate::numeric::Streams;
+use crate::objective::Objective;
+use crate::observers::{Observer, StopReason, StopRule, Stopper};
+use crate::optimisers::OptimiserSpec;
+use crate::params::ParamLayout;
+
+/// Where a run stands, for progress bars.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// Accepted steps.
+    pub step: u64,
+    /// log₁₀ of the loss.
+    pub log10_loss: f64,
+    /// Name and last value of the first observed margin.
+    pub margin: Option<(String, f64)>,
+    /// How much of the way to the nearest stop rule is done, in [0, 1], where that can be told.
+    pub fraction: Option<f64>,
+}
+
+/// Someone who is told how runs get on; never steers them.
+pub trait Watcher: Sync {
+    /// A run begins or goes on.
+    fn started(&self, _run: usize) {}
+    /// About ten times a second.
+    fn progress(&self, _run: usize, _progress: &Progress) {}
+    /// Something worth knowing, such as a damaged checkpoint.
+    fn note(&self, _run: usize, _text: &str) {}
+    /// A run is complete, failed or interrupted.
+    fn ended(&self, _run: usize, _manifest: &RunManifest) {}
+}
+
+/// Watches nothing.
+impl Watcher for () {}
+
+/// What a run is given.
+pub(super) struct Setting<'a> {
+    pub index: usize,
+    pub task: &'a Task,
+    pub folder: PathBuf,
+    pub split: &'a DataSplit,
+    pub data: &'a DataRecord,
+    pub threads: usize,
+    pub watcher: &'a dyn Watcher,
+    pub interrupt: &'a AtomicBool,
+}
+
+/// Distance between checkpoints that are written because time goes by.
+const EXTRA_CHECKPOINT: Duration = Duration::from_secs(20);
+/// Distance between reports of progress.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// Runs or resumes one run; a run that is already complete is left as it is.
+pub(super) fn execute(setting: &Setting) -> Result<RunManifest, RunError> {
+    let folder = &setting.folder;
+    create_folder(&folder.join("checkpoints"))?;
+    for folder in [folder, &folder.join("checkpoints")] {
+        remove_temporaries(folder)?;
+    }
+    let config = setting.task.recipe.to_toml()?;
+    let path = folder.join("config.toml");
+    if path.exists() {
+        let found = read_text(&path)?;
+        if found != config {
+            return Err(RunError::OtherRecipe { folder: folder.clone() });
+        }
+    } else {
+        write_atomically(&path, config.as_bytes())?;
+    }
+    let before = RunManifest::load(folder).ok();
+    if let Some(manifest) = before.as_ref().filter(|manifest| manifest.status == Status::Finished) {
+        setting.watcher.ended(setting.index, manifest);
+        return Ok(manifest.clone());
+    }
+    setting.watcher.started(setting.index);
+    let recipe_sum = hexadecimal(&Sha256::new_with_prefix(config.as_bytes()));
+    let manifest = Runner::new(setting, recipe_sum, before.map_or(0.0, |manifest| manifest.timings.seconds))?.run()?;
+    setting.watcher.ended(setting.index, &manifest);
+    Ok(manifest)
+}
+
+/// A run in progress.
+struct Runner<'a> {
+    setting: &'a Setting<'a>,
+    recipe_sum: String,
+    process: Box<dyn Process>,
+    layout: ParamLayout,
+    stopper: Stopper,
+    metrics: MetricsWriter,
+    histograms: HistogramWriter,
+    checkpoints: Checkpoints,
+    /// Steps between regular checkpoints.
+    every: u64,
+    resumed: bool,
+    /// Why the run ended, where only the last files were missing.
+    outcome: Option<StopReason>,
+    begin: Instant,
+    /// Seconds of earlier parts.
+    earlier: f64,
+}
+
+impl<'a> Runner<'a> {
+    fn new(setting: &'a Setting, recipe_sum: String, earlier: f64) -> Result<Self, RunError> {
+        let begin = Instant::now();
+        let recipe = &setting.task.recipe;
+        let compute = Compute { threads: setting.threads, precision: recipe.precision };
+        let data = &setting.split.train;
+        let objective = Objective::new(data, &recipe.model, &recipe.loss, recipe.reduction, compute)?;
+        let layout = objective.layout().clone();
+        let observe = &recipe.observe;
+        let probe = ProbeSpec {
+            norms: observe.norms.clone(),
+            potentials: observe.potentials.clone(),
+            residual_tolerances: observe.residual_tolerances.clone(),
+            ..ProbeSpec::default()
+        };
+        let linear = matches!(recipe.model, ModelSpec::Linear);
+        let make_probe = |objective: &Objective| Probe::new(&probe, &layout, objective.homogeneity(), linear);
+        let cost = 6.0 * layout.len() as f64 * data.len() as f64;
+        let every = observe.checkpoint_every.unwrap_or_else(|| regular_distance(cost));
+        let mut probes = [make_probe(&objective)?].into_iter();
+        let another = || make_probe(&objective);
+        let checkpoints = Checkpoints::new(setting.folder.join("checkpoints"));
+        let (states, complaints) = checkpoints.readable();
+        complaints.iter().for_each(|complaint| setting.watcher.note(setting.index, complaint));
+        let (table, drawn) = (setting.folder.join("metrics.csv"), setting.folder.join("histograms.jsonl"));
+        let certificate = recipe.stop.certificate.as_ref();
+        let mut taken = None;
+        for state in states {
+            if state.recipe != recipe_sum {
+                setting.watcher.note(setting.index, "a checkpoint of another recipe is left alone");
+                continue;
+            }
+            let probe = probes.next().map_or_else(another, Ok)?;
+            let metrics =
+                MetricsWriter::open(&table, probe, observe.spacing, certificate, Some((&state.metrics, &state.probe)));
+            let histograms =
+                HistogramWriter::open(&drawn, observe.histogram_bins, observe.spacing, Some(&state.histograms));
+            match (metrics, histograms) {
+                (Ok(metrics), Ok(histograms)) => {
+                    taken = Some((state, metrics, histograms));
+                    break;
+                }
+                (Err(error), _) | (_, Err(error)) => {
+                    let text = format!("{error}; the checkpoint of step {} is of no use", state.step);
+                    setting.watcher.note(setting.index, &text);
+                }
+            }
+        }
+        let probe = probes.next().map_or_else(another, Ok)?;
+        let mut process = start(setting.task, objective, setting.split)?;
+        let mut stopper = Stopper::new(&rules(setting.task));
+        let resumed = taken.is_some();
+        let mut outcome = None;
+        let (metrics, histograms) = match taken {
+            Some((state, metrics, histograms)) => {
+                process.resume(&state.process)?;
+                stopper.restore(state.anchor);
+                outcome = state.outcome;
+                (metrics, histograms)
+            }
+            None => (
+                MetricsWriter::open(&table, probe, observe.spacing, certificate, None)?,
+                HistogramWriter::open(&drawn, observe.histogram_bins, observe.spacing, None)?,
+            ),
+        };
+        Ok(Self {
+            setting,
+            recipe_sum,
+            process,
+            layout,
+            stopper,
+            metrics,
+            histograms,
+            checkpoints,
+            every,
+            resumed,
+            outcome,
+            begin,
+            earlier,
+        })
+    }
+
+    fn run(mut self) -> Result<RunManifest, RunError> {
+        if let Some(reason) = self.outcome.take() {
+            return self.finish(reason);
+        }
+        let (mut reported, mut saved) = (Instant::now(), Instant::now());
+        let limit = self.setting.task.recipe.stop.seconds;
+        // a checkpoint is taken after looking and before stepping
+        let mut looked = std::mem::take(&mut self.resumed);
+        let reason = loop {
+            let observers: &mut [&mut dyn Observer] = &mut [&mut self.metrics, &mut self.histograms];
+            if !std::mem::take(&mut looked) {
+                let reason = look(&mut *self.process, &mut self.stopper, observers);
+                self.check_files()?;
+                if let Some(reason) = reason {
+                    break self.metrics.reached.take().unwrap_or(reason);
+                }
+                let step = self.process.step();
+                if step > 0 && step.is_multiple_of(self.every) {
+                    let state = self.state(None)?;
+                    self.checkpoints.save_regular(&self.layout, &state)?;
+                    saved = Instant::now();
+                }
+            }
+            if self.setting.interrupt.load(Ordering::Relaxed) {
+                let state = self.state(None)?;
+                self.checkpoints.save_extra(&self.layout, &state)?;
+                return self.manifest(Status::Interrupted, None, "interrupted".into(), None);
+            }
+            let now = Instant::now();
+            if now - reported > PROGRESS {
+                reported = now;
+                self.setting.watcher.progress(self.setting.index, &self.progress());
+                if now - saved > EXTRA_CHECKPOINT {
+                    saved = now;
+                    let state = self.state(None)?;
+                    self.checkpoints.save_extra(&self.layout, &state)?;
+                    self.manifest(Status::Running, None, "running".into(), None)?;
+                }
+            }
+            let over = limit.filter(|limit| self.seconds() >= *limit);
+            let observers: &mut [&mut dyn Observer] = &mut [&mut self.metrics, &mut self.histograms];
+            if let Some(limit) = over {
+                show_last(&mut *self.process, observers);
+                self.check_files()?;
+                break StopReason::Seconds { limit };
+            }
+            match advance(&mut *self.process, observers) {
+                Ok(None) => {}
+                Ok(Some(reason)) => {
+                    self.check_files()?;
+                    break reason;
+                }
+                Err(error) => {
+                    let state = self.state(None)?;
+                    self.checkpoints.save_extra(&self.layout, &state)?;
+                    return self.manifest(Status::Failed, None, error.to_string(), None);
+                }
+            }
+        };
+        self.setting.watcher.progress(self.setting.index, &self.progress());
+        self.finish(reason)
+    }
+
+    /// Errors of the files, which observers cannot return.
+    fn check_files(&mut self) -> Result<(), RecordError> {
+        self.metrics.take_trouble().or_else(|| self.histograms.take_trouble()).map_or(Ok(()), Err)
+    }
+
+    fn seconds(&self) -> f64 {
+        self.earlier + self.begin.elapsed().as_secs_f64()
+    }
+
+    fn state(&mut self, outcome: Option<&StopReason>) -> Result<RunState, RecordError> {
+        let (metrics, probe) = self.metrics.mark()?;
+        Ok(RunState {
+            recipe: self.recipe_sum.clone(),
+            step: self.process.step(),
+            process: self.process.save(),
+            probe,
+            anchor: self.stopper.state(),
+            metrics,
+            histograms: self.histograms.mark()?,
+            outcome: outcome.cloned(),
+        })
+    }
+
+    fn progress(&self) -> Progress {
+        let stop = &self.setting.task.recipe.stop;
+        let (step, log10_loss) = (self.process.step(), self.process.log_loss() / LN_10);
+        let parts = [
+            stop.steps.map(|count| step as f64 / count as f64),
+            stop.log10_loss.filter(|target| *target < 0.0).map(|target| log10_loss / target),
+            stop.seconds.map(|limit| self.seconds() / limit),
+        ];
+        let fraction = parts.into_iter().flatten().filter(|part| !part.is_nan()).reduce(f64::max);
+        let margin = self.metrics.shown().map(|(name, value)| (name.to_owned(), value));
+        Progress { step, log10_loss, margin, fraction: fraction.map(|part| part.clamp(0.0, 1.0)) }
+    }
+
+    /// Writes all that a complete run leaves behind; the manifest comes last.
+    fn finish(mut self, reason: StopReason) -> Result<RunManifest, RunError> {
+        let folder = self.setting.folder.clone();
+        let recipe = &self.setting.task.recipe;
+        let parquet = to_parquet(&self.metrics.table()).map_err(|error| {
+            RecordError::damaged(&folder.join("metrics.parquet"), format!("cannot be written: {error}"))
+        })?;
+        write_atomically(&folder.join("metrics.parquet"), &parquet)?;
+        let params = self.process.params();
+        let picture = portrait(&recipe.model, &self.layout, &self.setting.split.train, params)?;
+        let text = serde_json::to_string(&picture).map_err(|error| {
+            RecordError::damaged(&folder.join("portrait.json"), format!("cannot be written: {error}"))
+        })?;
+        write_atomically(&folder.join("portrait.json"), text.as_bytes())?;
+        let test_accuracy = match &self.setting.split.test {
+            Some(test) if !test.is_empty() && !matches!(test.targets, crate::data::Targets::Values(_)) => {
+                let compute = Compute { threads: 1, precision: recipe.precision };
+                let mut objective = Objective::new(test, &recipe.model, &recipe.loss, recipe.reduction, compute)?;
+                objective.forward(params);
+                Some(objective.accuracy())
+            }
+            _ => None,
+        };
+        let state = self.state(Some(&reason))?;
+        self.checkpoints.save_final(&self.layout, &state)?;
+        let manifest = self.describe(Status::Finished, Some(&reason), reason.to_string(), test_accuracy);
+        self.metrics.finish()?;
+        self.histograms.finish()?;
+        manifest.save(&folder)?;
+        Ok(manifest)
+    }
+
+    fn manifest(
+        &self,
+        status: Status,
+        reason: Option<&StopReason>,
+        words: String,
+        test_accuracy: Option<f64>,
+    ) -> Result<RunManifest, RunError> {
+        let manifest = self.describe(status, reason, words, test_accuracy);
+        manifest.save(&self.setting.folder)?;
+        Ok(manifest)
+    }
+
+    fn describe(
+        &self,
+        status: Status,
+        reason: Option<&StopReason>,
+        words: String,
+        test_accuracy: Option<f64>,
+    ) -> RunManifest {
+        let task = self.setting.task;
+        RunManifest {
+            label: task.label.clone(),
+            formula: task.formula(),
+            geometry: task.geometry(),
+            status,
+            stop: words,
+            healthy: reason.map_or(status != Status::Failed, StopReason::is_healthy),
+            steps: self.process.step(),
+            log10_loss: self.process.log_loss() / LN_10,
+            test_accuracy,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            recipe_sha256: self.recipe_sum.clone(),
+            data: self.setting.data.clone(),
+            machine: Machine::this(),
+            timings: Timings { seconds: self.seconds() },
+        }
+    }
+}
+
+/// Steps between regular checkpoints: a few seconds of work, the same on every machine.
+fn regular_distance(cost: f64) -> u64 {
+    let steps = (1e11 / cost.max(1.0)).clamp(100.0, 1e6);
+    10f64.powf(steps.log10().floor()) as u64
+}
+
+/// The stop rules that the driver watches.
+fn rules(task: &Task) -> Vec<StopRule> {
+    let stop = &task.recipe.stop;
+    let parts = [
+        stop.log10_loss.map(|target| StopRule::LogLoss { target: target * LN_10 }),
+        stop.steps.map(|count| StopRule::Steps { count }),
+        stop.log10_time.map(|target| StopRule::LogTime { target: target * LN_10 }),
+        stop.direction.map(|angle| StopRule::DirectionConverged { angle }),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// The process at its first point.
+fn start(task: &Task, objective: Objective, split: &DataSplit) -> Result<Box<dyn Process>, RunError> {
+    let recipe = &task.recipe;
+    let streams = Streams::new(task.label.seed);
+    let params = recipe.initialiser.draw(objective.layout(), &mut streams.stream("init"));
+    match task.trainer() {
+        Some(Trainer::Optimiser(spec, schedule)) => {
+            let layout = objective.layout().clone();
+            let mut schedule = schedule.clone();
+            if schedule.needs_feature_bound() {
+                schedule = schedule.with_feature_bound(bound(spec, split)?);
+            }
+            let optimiser = spec.build(&layout)?;
+            let descent = Descent::new(objective, optimiser, schedule.build()?, recipe.batching, params, &streams)?;
+            Ok(Box::new(descent))
+        }
+        Some(Trainer::Flow(spec)) => Ok(Box::new(FlowRun::new(objective, spec, recipe.tolerance, &params)?)),
+        None => Err(RunError::NoTrainer { name: task.label.optimiser.clone() }),
+    }
+}
+
+/// B = maxᵢ ‖xᵢ‖_* in the optimiser's own norm, ℓ2 where it has none (B eq. 12).
+fn bound(spec: &OptimiserSpec, split: &DataSplit) -> Result<f64, RunError> {
+    let norm = match spec {
+        OptimiserSpec::Steepest { norm, .. } => norm.clone(),
+        _ => NormSpec::L2,
+    };
+    let mut norm = norm.build_vector(split.train.inputs.cols)?;
+    Ok(feature_bound(&split.train.inputs, &mut *norm))
+}
+
+/// Where the measurements of a run are, complete or not.
+pub(super) fn metrics_path(folder: &Path) -> PathBuf {
+    let complete = folder.join("metrics.csv");
+    if complete.exists() { complete } else { super::journal::partial_name(&complete) }
+}
