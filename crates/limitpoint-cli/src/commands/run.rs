@@ -1,0 +1,204 @@
+//! `limitpoint run` and `limitpoint resume`: from a recipe to a folder of records and a report.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use limitpoint::experiments::{
+    Experiment, ExperimentManifest, ExperimentRecord, RecipeSource, RunManifest, RunOptions, Status, analyse, plan,
+};
+use serde::Serialize;
+
+use super::progress::{Lines, Silence};
+use super::{print, report, say, table};
+use crate::args::Format;
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// A built-in experiment (see `limitpoint list experiments`) or a .toml file.
+    #[arg(default_value = "showcase")]
+    pub experiment: String,
+    /// Settings to change, such as optimiser.norm=spectral, seed=1,2,3 or model.width=64..512*2; a comma or a range is a sweep.
+    #[arg(value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Where the records go; runs/NAME by default, with a number added if that exists.
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Go on with what is in the folder instead of starting a new one.
+    #[arg(long)]
+    pub resume: bool,
+    /// Print the resolved recipe and stop.
+    #[arg(long)]
+    pub print_config: bool,
+    /// How it is run and shown.
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+/// Arguments of `resume`.
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// The folder of an experiment that was interrupted or killed.
+    pub folder: PathBuf,
+    /// How it is run and shown.
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+/// What `run` and `resume` have in common.
+#[derive(Debug, Args)]
+pub struct Shared {
+    /// Threads over all runs together; all cores by default. Results do not depend on it.
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
+    /// Folder with data sets; the environment variable LIMITPOINT_DATA otherwise.
+    #[arg(long, value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
+    /// No progress on stderr.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// No report.html.
+    #[arg(long)]
+    pub no_report: bool,
+    /// Also write figures as SVG.
+    #[arg(long)]
+    pub svg: bool,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Runs the verb `run`.
+pub fn run(arguments: &Run) -> anyhow::Result<ExitCode> {
+    // `limitpoint run seed=3` changes the showcase
+    let (name, overrides) = if arguments.experiment.contains('=') {
+        ("showcase".to_owned(), [std::slice::from_ref(&arguments.experiment), &arguments.overrides].concat())
+    } else {
+        (arguments.experiment.clone(), arguments.overrides.clone())
+    };
+    let source = RecipeSource::find(&name)?;
+    let plan = plan(&source, &overrides)?;
+    if arguments.print_config {
+        let texts = plan.points.iter().map(|point| {
+            let heading: String = point.settings.iter().map(|(key, value)| format!("# {key} = {value}\n")).collect();
+            Ok(heading + &point.recipe.to_toml()?)
+        });
+        print(&texts.collect::<anyhow::Result<Vec<String>>>()?.join("\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let points: Vec<_> = plan.points.iter().map(|point| (point.settings.clone(), point.recipe.clone())).collect();
+    let experiment = Experiment::new(&plan.name, &points)?;
+    let folder = match &arguments.out {
+        Some(folder) => {
+            if !arguments.resume && ExperimentManifest::load(folder).is_ok() {
+                bail!("{} already holds an experiment; add --resume to go on with it, or choose another folder", folder.display());
+            }
+            folder.clone()
+        }
+        None if arguments.resume => Path::new("runs").join(&plan.name),
+        None => free_folder(&plan.name),
+    };
+    execute(&experiment, &folder, &arguments.shared)
+}
+
+/// Runs the verb `resume`.
+pub fn resume(arguments: &Resume) -> anyhow::Result<ExitCode> {
+    let experiment = Experiment::open(&arguments.folder)
+        .with_context(|| format!("{} holds no experiment to resume", arguments.folder.display()))?;
+    execute(&experiment, &arguments.folder, &arguments.shared)
+}
+
+/// runs/NAME, or the first runs/NAME-2, runs/NAME-3, … that does not exist.
+fn free_folder(name: &str) -> PathBuf {
+    let numbered = |number: usize| if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
+    let mut folders = (1..).map(|number| Path::new("runs").join(numbered(number)));
+    folders.find(|folder| !folder.exists()).unwrap_or_else(|| Path::new("runs").join(name))
+}
+
+/// What `--format json` prints.
+#[derive(Serialize)]
+struct Output<'a> {
+    folder: &'a Path,
+    report: Option<PathBuf>,
+    figures: Vec<PathBuf>,
+    runs: &'a [RunManifest],
+    summary: limitpoint::experiments::Summary,
+    findings: Vec<limitpoint::experiments::Finding>,
+}
+
+fn execute(experiment: &Experiment, folder: &Path, shared: &Shared) -> anyhow::Result<ExitCode> {
+    use_data_folder(shared.data_dir.as_deref());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = shared.threads.unwrap_or(cores);
+    if threads == 0 {
+        bail!("--threads is 0, but must be at least 1");
+    }
+    let interrupt = catch_interrupts()?;
+    let labels: Vec<String> = experiment.tasks().iter().map(|task| task.label.name.clone()).collect();
+    let lines = (!shared.quiet).then(|| Lines::new(&labels));
+    let watcher: &dyn limitpoint::experiments::Watcher = match &lines {
+        Some(lines) => lines,
+        None => &Silence,
+    };
+    let options = RunOptions { threads, watcher, interrupt: &interrupt };
+    let outcome = experiment.run(folder, &options);
+    drop(lines);
+    let manifests = outcome?;
+    if manifests.iter().any(|manifest| manifest.status == Status::Interrupted) {
+        say(&format!("interrupted; go on with: limitpoint resume {}", folder.display()));
+        return Ok(ExitCode::from(2));
+    }
+    let record = ExperimentRecord::load(folder)?;
+    let analysis = analyse(&record);
+    let written = if shared.no_report { None } else { Some(report::write_page(&record, &analysis, folder)?) };
+    let figures = if shared.svg { report::write_figures(&record, &analysis, folder)? } else { Vec::new() };
+    match shared.format {
+        Format::Json => {
+            let output = Output {
+                folder,
+                report: written,
+                figures,
+                runs: &manifests,
+                summary: analysis.summary,
+                findings: analysis.findings,
+            };
+            print(&(serde_json::to_string_pretty(&output)? + "\n"))?;
+        }
+        Format::Text => {
+            let mut text = table::summary(&analysis.summary, table::colours());
+            for manifest in manifests.iter().filter(|manifest| !manifest.healthy) {
+                text += &format!("{}: {}\n", manifest.label.name, manifest.stop);
+            }
+            let place = written.as_deref().unwrap_or(folder);
+            text += &format!("\n{}\n", place.display());
+            print(&text)?;
+        }
+    }
+    let healthy = manifests.iter().all(|manifest| manifest.healthy);
+    Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Tells the loaders where data sets are.
+pub fn use_data_folder(folder: Option<&Path>) {
+    if let Some(folder) = folder {
+        // SAFETY: called before any thread is started.
+        unsafe { std::env::set_var("LIMITPOINT_DATA", folder) };
+    }
+}
+
+/// The first Ctrl-C asks all runs to stop with a checkpoint, the second ends at once.
+fn catch_interrupts() -> anyhow::Result<Arc<AtomicBool>> {
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupt);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::abort();
+        }
+    })
+    .context("cannot listen to Ctrl-C")?;
+    Ok(interrupt)
+}
