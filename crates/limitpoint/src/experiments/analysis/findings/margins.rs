@@ -18,6 +18,9 @@ struct Contestant<'a> {
     owner: bool,
 }
 
+/// The settings of a point of the sweep, and who ran there.
+type Contest<'a> = (&'a [(String, String)], Vec<Contestant<'a>>);
+
 /// How a contest ended for those to whom the norm belongs.
 enum Outcome {
     /// Nobody's norm, or no positive margin: theory says nothing.
@@ -39,7 +42,7 @@ pub(super) fn contests(record: &ExperimentRecord, groups: &[Group]) -> Vec<Findi
 /// The contest for one norm; `explain` says what theory expects and why, which one paragraph is enough for.
 fn contest(record: &ExperimentRecord, groups: &[Group], key: &str, explain: bool) -> Option<Finding> {
     let name = norm_name(key);
-    let mut points: Vec<(&[(String, String)], Vec<Contestant>)> = Vec::new();
+    let mut points: Vec<Contest> = Vec::new();
     for group in groups {
         let Some(point) = runs(record, group).next().map(|run| run.point.as_slice()) else { continue };
         let finals = Finals::of_column(record, group, &format!("margin.{key}"));
