@@ -49,6 +49,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "driver",
         ],
     ),
+    ("report", &["experiments"]),
     // gathers the error type of every module; no module's behaviour depends on it
     (
         "error",

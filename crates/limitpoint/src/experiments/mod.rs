@@ -5,6 +5,7 @@
 //! fixed problems whose speed is measured; the same definitions serve `limitpoint bench`, the criterion benches and the
 //! comparison with other engines.
 
+mod analysis;
 mod checkpoint;
 mod ensemble;
 mod experiment;
@@ -20,6 +21,7 @@ mod run;
 mod task;
 mod workload;
 
+pub use analysis::analyse;
 pub use checkpoint::{RunState, load_checkpoint, save_checkpoint};
 pub use ensemble::ensemble;
 pub use experiment::{Experiment, RunOptions};

@@ -1,0 +1,67 @@
+//! Final values of a group: the last row of every run, taken over the seeds.
+
+use crate::experiments::record::{ExperimentRecord, Group, RunRecord};
+
+/// Mean and range of the finite ones among some numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Finals {
+    /// How many were finite.
+    pub count: usize,
+    /// Their mean; NaN if there are none.
+    pub mean: f64,
+    /// The smallest; NaN if there are none.
+    pub low: f64,
+    /// The largest; NaN if there are none.
+    pub high: f64,
+}
+
+impl Finals {
+    /// Over the finite values.
+    pub fn over(values: impl IntoIterator<Item = f64>) -> Self {
+        let none = Self { count: 0, mean: f64::NAN, low: f64::NAN, high: f64::NAN };
+        let finite = values.into_iter().filter(|value| value.is_finite());
+        let mut all = finite.fold(none, |so_far, value| {
+            let count = so_far.count + 1;
+            let share = 1.0 / count as f64;
+            // a running mean, since a sum of large numbers could overflow
+            let mean = if so_far.count == 0 { value } else { so_far.mean + (value * share - so_far.mean * share) };
+            // min and max return the number when the other side is NaN
+            Self { count, mean, low: so_far.low.min(value), high: so_far.high.max(value) }
+        });
+        all.mean = all.mean.max(all.low).min(all.high); // rounding must not carry it outside
+        all
+    }
+
+    /// The last row of `column` over the runs of `group`.
+    pub fn of_column(record: &ExperimentRecord, group: &Group, column: &str) -> Self {
+        Self::over(runs(record, group).filter_map(|run| run.metrics.last(column)))
+    }
+
+    /// Half the range; 0 for fewer than two values.
+    pub fn spread(&self) -> f64 {
+        if self.count < 2 { 0.0 } else { 0.5 * (self.high - self.low) }
+    }
+}
+
+/// The runs of a group.
+pub(super) fn runs<'a>(record: &'a ExperimentRecord, group: &'a Group) -> impl Iterator<Item = &'a RunRecord> {
+    group.runs.iter().filter_map(|&index| record.runs.get(index))
+}
+
+/// The geometry theory assigns to a group, where all its runs agree on one.
+pub(super) fn geometry<'a>(record: &'a ExperimentRecord, group: &'a Group) -> Option<&'a str> {
+    let mut geometries = runs(record, group).map(|run| run.geometry.as_deref());
+    let first = geometries.next()??;
+    geometries.all(|other| other == Some(first)).then_some(first)
+}
+
+/// Names of the columns of any run that begin with `prefix`, without the prefix, in order of appearance.
+pub(super) fn keys(record: &ExperimentRecord, prefix: &str) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    for column in record.runs.iter().flat_map(|run| &run.metrics.columns) {
+        if let Some(key) = column.strip_prefix(prefix).filter(|key| !keys.iter().any(|known| known == key)) {
+            keys.push(key.to_owned());
+        }
+    }
+    keys
+}

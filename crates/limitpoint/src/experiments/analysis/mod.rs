@@ -1,0 +1,46 @@
+//! What all runs of an experiment say together: groups and bands, the table of final values, findings in words.
+//!
+//! ```text
+//! runs ─► groups (equal but for the seed) ─► bands over time
+//!                                         └► final values ─► table, winners ─► findings
+//! ```
+
+mod finals;
+mod findings;
+mod groups;
+mod summary;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use super::record::{Analysis, ExperimentRecord};
+
+/// Draws conclusions from an experiment; reads nothing but the record, so the same record gives the same words.
+///
+/// Numbers over seeds are taken over finite values only, and are NaN where there are none. A finding is left out where the
+/// columns it needs were not measured.
+///
+/// ```
+/// use limitpoint::experiments::{ExperimentRecord, Metrics, RunRecord, analyse};
+/// let run = |optimiser: &str, margin: f64| RunRecord {
+///     optimiser: optimiser.into(),
+///     geometry: (optimiser == "sign").then(|| "linf".into()),
+///     healthy: true,
+///     metrics: Metrics {
+///         columns: vec!["step".into(), "log10_loss".into(), "margin.linf".into()],
+///         values: vec![vec![0.0, 10.0], vec![0.0, -5.0], vec![-0.1, margin]],
+///     },
+///     ..Default::default()
+/// };
+/// let record = ExperimentRecord { runs: vec![run("gd", 0.02), run("sign", 0.05)], ..Default::default() };
+/// let analysis = analyse(&record);
+/// assert!(analysis.summary.rows[1].cells[2].winner);
+/// assert_eq!(analysis.findings[0].as_expected, Some(true)); // sign descent wins the margin of its own norm
+/// ```
+pub fn analyse(record: &ExperimentRecord) -> Analysis {
+    let groups = groups::groups(record);
+    let summary = summary::summary(record, &groups);
+    let findings = findings::findings(record, &groups);
+    Analysis { groups, summary, findings }
+}

@@ -1,0 +1,5 @@
+//! Records and analyses for people: figures for papers.
+
+mod svg;
+
+pub use svg::{Figure, figures};

@@ -1,0 +1,300 @@
+//! Draws a plot with plotters.
+//!
+//! Plotters counts in whole pixels, too coarse for thin lines; so it draws on a canvas of [`UNIT`] pixels per point, and the
+//! document says how many points wide that is.
+
+use std::ops::Range;
+
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::element::DashedPathElement;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::axis::Axis;
+use super::plot::{Mark, Plot};
+
+/// Pixels per point.
+const UNIT: u32 = 10;
+/// Width of a figure in points.
+const WIDTH: u32 = 340;
+/// Height of the part with the axes in points; the legend adds to it.
+const HEIGHT: u32 = 225;
+/// Height of a line of the legend in points.
+const LEGEND_LINE: u32 = 14;
+/// Size of the type in points.
+const TYPE_SIZE: f64 = 10.0;
+/// What plotters divides sizes by when it writes SVG.
+const PLOTTERS_FONT_FACTOR: f64 = 1.24;
+/// The type, first what is there.
+const TYPE: &str = "Latin Modern Roman, STIX Two Text, Times New Roman, serif";
+/// Mean width of a letter relative to the size of the type, on the safe side.
+const LETTER: f64 = 0.52;
+
+/// Raised digits and minus sign, in order.
+const SUPERSCRIPTS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻";
+
+/// Colours of Okabe and Ito, in an order that keeps neighbours apart in lightness too.
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(0, 0, 0),
+];
+/// Dash and gap in tenths of a point; none is solid. Five patterns and seven colours make 35 styles.
+const DASHES: [Option<(u32, u32)>; 5] = [None, Some((50, 22)), Some((16, 18)), Some((100, 26)), Some((28, 40))];
+/// Lines that are not data.
+const GREY: RGBColor = RGBColor(110, 110, 110);
+/// The line at zero.
+const PALE: RGBColor = RGBColor(190, 190, 190);
+
+/// Positions become pixels; the axis brings its own ticks and labels.
+impl Ranged for Axis {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        let share = (value - self.low) / (self.high - self.low);
+        limit.0 + (share * f64::from(limit.1 - limit.0)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.iter().map(|(at, _)| *at).collect() }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.low..self.high
+    }
+}
+
+impl ValueFormatter<f64> for Axis {
+    fn format_ext(&self, value: &f64) -> String {
+        self.ticks.iter().find(|(at, _)| at == value).map_or_else(String::new, |(_, label)| label.clone())
+    }
+}
+
+type Failure = Box<dyn std::error::Error>;
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// The SVG document of a plot.
+pub(super) fn draw(plot: &Plot) -> Result<String, Failure> {
+    let legend = legend(plot);
+    let head = LEGEND_LINE * legend.len() as u32 + 6;
+    let size = (WIDTH, HEIGHT + head);
+    let mut svg = String::new();
+    {
+        let root = SVGBackend::with_string(&mut svg, (size.0 * UNIT, size.1 * UNIT)).into_drawing_area();
+        draw_legend(&root, &legend)?;
+        draw_plot(&root.margin(head * UNIT, 0, 0, 0), plot)?;
+        root.present()?;
+    }
+    let pixels = format!("width=\"{}\" height=\"{}\"", size.0 * UNIT, size.1 * UNIT);
+    let svg = svg.replacen(&pixels, &format!("width=\"{}pt\" height=\"{}pt\"", size.0, size.1), 1);
+    Ok(raise_exponents(&svg))
+}
+
+/// Sets Unicode superscripts as small raised digits: Latin Modern has ¹, ² and ³ only, and digits from two typefaces in one
+/// exponent look wrong.
+fn raise_exponents(svg: &str) -> String {
+    let size = TYPE_SIZE * f64::from(UNIT);
+    let (small, rise) = (0.7 * size, 0.36 * size);
+    let mut raised = String::with_capacity(svg.len());
+    // whether inside a raised part, and whether inside a part that returned to the line
+    let (mut up, mut returned) = (false, false);
+    for letter in svg.chars() {
+        let digit = SUPERSCRIPTS.chars().position(|c| c == letter);
+        if up && digit.is_none() {
+            raised.push_str("</tspan>");
+            up = false;
+            if letter != '\n' {
+                raised.push_str(&format!("<tspan dy=\"{rise}\">"));
+                returned = true;
+            }
+        }
+        if returned && (letter == '\n' || digit.is_some()) {
+            raised.push_str("</tspan>");
+            returned = false;
+        }
+        match digit {
+            None => raised.push(letter),
+            Some(place) => {
+                if !up {
+                    raised.push_str(&format!("<tspan dy=\"-{rise}\" font-size=\"{small}\">"));
+                    up = true;
+                }
+                raised.extend("0123456789−".chars().nth(place));
+            }
+        }
+    }
+    raised
+}
+
+fn text(anchor: Pos) -> TextStyle<'static> {
+    let size = TYPE_SIZE * f64::from(UNIT) * PLOTTERS_FONT_FACTOR;
+    TextStyle::from((TYPE, size).into_font()).color(&BLACK).pos(anchor)
+}
+
+/// Estimated width of a text in points.
+fn width(text: &str) -> f64 {
+    LETTER * TYPE_SIZE * text.chars().count() as f64
+}
+
+fn points(size: f64) -> i32 {
+    (size * f64::from(UNIT)).round() as i32
+}
+
+/// A line of the figure: colour, dashes and width in points.
+#[derive(Debug, Clone, Copy)]
+struct Pen {
+    colour: RGBColor,
+    dashes: Option<(u32, u32)>,
+    width: f64,
+}
+
+impl Pen {
+    fn of_group(style: usize) -> Self {
+        let dashes = DASHES[(style + style / (COLOURS.len() * DASHES.len())) % DASHES.len()];
+        Self { colour: COLOURS[style % COLOURS.len()], dashes, width: 1.2 }
+    }
+
+    fn reference() -> Self {
+        Self { colour: GREY, dashes: Some((30, 20)), width: 0.8 }
+    }
+
+    fn style(self) -> ShapeStyle {
+        self.colour.stroke_width(points(self.width).unsigned_abs())
+    }
+}
+
+/// One entry of the legend: position of its left end in points, pen and words.
+type Entry = (f64, Pen, String);
+
+/// The legend in lines that fit the width, above the axes where it covers no data.
+fn legend(plot: &Plot) -> Vec<Vec<Entry>> {
+    let groups = plot.series.iter().map(|series| (Pen::of_group(series.style), series.label.clone()));
+    let references = plot.references.iter().map(|(_, label)| (Pen::reference(), label.clone()));
+    let mut lines: Vec<Vec<Entry>> = Vec::new();
+    let (left, mut at) = (y_area(&plot.y) + 4.0, f64::INFINITY);
+    for (pen, label) in groups.chain(references) {
+        let advance = 26.0 + width(&label) + 12.0;
+        if at + advance > f64::from(WIDTH) {
+            lines.push(Vec::new());
+            at = left;
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push((at, pen, label));
+        }
+        at += advance;
+    }
+    lines
+}
+
+fn draw_legend(root: &Area, lines: &[Vec<Entry>]) -> Result<(), Failure> {
+    for (number, line) in lines.iter().enumerate() {
+        let y = points(f64::from(LEGEND_LINE) * (number as f64 + 0.5) + 2.0);
+        for (at, pen, label) in line {
+            let sample = [(points(*at), y), (points(at + 21.0), y)];
+            match pen.dashes {
+                None => root.draw(&PathElement::new(sample, pen.style()))?,
+                Some((dash, gap)) => root.draw(&DashedPathElement::new(sample, dash, gap, pen.style()))?,
+            }
+            let words = (points(at + 26.0), y);
+            root.draw(&Text::new(label.clone(), words, text(Pos::new(HPos::Left, VPos::Center))))?;
+        }
+    }
+    Ok(())
+}
+
+/// Width of what stands left of the vertical axis, in points.
+fn y_area(axis: &Axis) -> f64 {
+    let longest = axis.ticks.iter().map(|(_, label)| label_width(label)).fold(0.0, f64::max);
+    longest + 29.0
+}
+
+/// Raised digits are narrow.
+fn label_width(label: &str) -> f64 {
+    let raised = label.chars().filter(|c| SUPERSCRIPTS.contains(*c)).count();
+    width(label) - 0.15 * TYPE_SIZE * raised as f64
+}
+
+fn draw_plot(area: &Area, plot: &Plot) -> Result<(), Failure> {
+    let mut chart = ChartBuilder::on(area)
+        .margin_left(4 * UNIT)
+        .margin_right(10 * UNIT)
+        .margin_top(4 * UNIT)
+        .x_label_area_size(31 * UNIT)
+        .y_label_area_size(points(y_area(&plot.y)))
+        .build_cartesian_2d(plot.x.clone(), plot.y.clone())?;
+    let describe = |words: &str, axis: &Axis| match &axis.factor {
+        Some(factor) => format!("{words} ({factor})"),
+        None => words.to_owned(),
+    };
+    let centre = Pos::new(HPos::Center, VPos::Center);
+    chart
+        .configure_mesh()
+        .disable_mesh()
+        .axis_style(BLACK.stroke_width(points(0.6).unsigned_abs()))
+        .set_tick_mark_size(LabelAreaPosition::Left, points(3.5))
+        .set_tick_mark_size(LabelAreaPosition::Bottom, points(3.5))
+        .label_style(text(centre))
+        .axis_desc_style(text(centre))
+        .x_desc(describe("steps", &plot.x))
+        .y_desc(describe(&plot.y_label, &plot.y))
+        .draw()?;
+    for series in &plot.series {
+        let colour = Pen::of_group(series.style).colour;
+        for stretch in series.stretches.iter().filter(|stretch| stretch.iter().any(|mark| mark.high > mark.low)) {
+            let there = stretch.iter().map(|mark| (mark.x, mark.high));
+            let back = stretch.iter().rev().map(|mark| (mark.x, mark.low));
+            chart.draw_series([Polygon::new(there.chain(back).collect::<Vec<_>>(), colour.mix(0.18))])?;
+        }
+    }
+    let mut line = |marks: Vec<(f64, f64)>, pen: Pen| -> Result<(), Failure> {
+        match pen.dashes {
+            None => chart.draw_series(LineSeries::new(marks, pen.style())).map(|_| ())?,
+            Some((dash, gap)) => {
+                chart.draw_series(DashedLineSeries::new(marks, dash, gap, pen.style())).map(|_| ())?;
+            }
+        }
+        Ok(())
+    };
+    let across = |at: f64| vec![(plot.x.low, at), (plot.x.high, at)];
+    if plot.zero_line {
+        line(across(0.0), Pen { colour: PALE, dashes: None, width: 0.5 })?;
+    }
+    for (at, _) in &plot.references {
+        line(across(*at), Pen::reference())?;
+    }
+    for series in &plot.series {
+        for stretch in &series.stretches {
+            line(path(stretch, plot), Pen::of_group(series.style))?;
+        }
+    }
+    let corner = |x: f64, y: f64| chart.backend_coord(&(x, y));
+    let thin = BLACK.stroke_width(points(0.4).unsigned_abs());
+    let (down, left) = (points(2.0), points(2.0));
+    let base = area.get_base_pixel();
+    for at in &plot.x.minor {
+        let (x, y) = corner(*at, plot.y.low);
+        area.draw(&PathElement::new([(x - base.0, y - base.1), (x - base.0, y - base.1 + down)], thin))?;
+    }
+    for at in &plot.y.minor {
+        let (x, y) = corner(plot.x.low, *at);
+        area.draw(&PathElement::new([(x - base.0, y - base.1), (x - base.0 - left, y - base.1)], thin))?;
+    }
+    Ok(())
+}
+
+/// The line of the means; a single mark becomes a short dash, since a line needs two ends.
+fn path(stretch: &[Mark], plot: &Plot) -> Vec<(f64, f64)> {
+    match stretch {
+        [only] => {
+            let half = 0.005 * (plot.x.high - plot.x.low);
+            vec![((only.x - half).max(plot.x.low), only.mean), ((only.x + half).min(plot.x.high), only.mean)]
+        }
+        marks => marks.iter().map(|mark| (mark.x, mark.mean)).collect(),
+    }
+}

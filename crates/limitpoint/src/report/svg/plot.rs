@@ -1,0 +1,152 @@
+//! What a figure shows: series, reference lines and axes, in the positions of the axes.
+
+use super::axis::Axis;
+use crate::experiments::{Analysis, Band, ExperimentRecord};
+
+/// How values become positions on the vertical axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// As they are.
+    Linear,
+    /// Their log₁₀; what is not positive is not shown.
+    Logarithmic,
+    /// They are log₁₀ already; the axis shows the powers.
+    Decades,
+}
+
+/// One point of a series: position, and smallest, mean and largest value over the seeds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Mark {
+    pub x: f64,
+    pub low: f64,
+    pub mean: f64,
+    pub high: f64,
+}
+
+/// One group: unbroken stretches of marks.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Series {
+    /// For the legend.
+    pub label: String,
+    /// Which colour and dashes; the same for a group in all figures.
+    pub style: usize,
+    /// Stretches without a gap.
+    pub stretches: Vec<Vec<Mark>>,
+}
+
+/// One figure before it is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Plot {
+    pub name: String,
+    pub y_label: String,
+    pub x: Axis,
+    pub y: Axis,
+    pub series: Vec<Series>,
+    /// Horizontal lines: position and label.
+    pub references: Vec<(f64, String)>,
+    /// Whether zero is marked by a line: where a linear axis shows both signs.
+    pub zero_line: bool,
+}
+
+/// How far below zero a margin is shown, relative to the largest; before separation it can be very negative.
+const BELOW_ZERO: f64 = 0.2;
+
+impl Plot {
+    /// The plot of `column`; none if no group has a finite number after step 0.
+    pub fn new(
+        record: &ExperimentRecord,
+        analysis: &Analysis,
+        column: &str,
+        name: String,
+        y_label: String,
+        scale: Scale,
+    ) -> Option<Self> {
+        let position = |value: f64| if scale == Scale::Logarithmic { value.log10() } else { value };
+        let mut series = Vec::new();
+        for (style, group) in analysis.groups.iter().enumerate() {
+            let Some(band) = group.bands.iter().find(|band| band.column == column) else { continue };
+            let stretches = stretches(band, position);
+            if !stretches.is_empty() {
+                series.push(Series { label: group.label.clone(), style, stretches });
+            }
+        }
+        let marks = || series.iter().flat_map(|series| series.stretches.iter().flatten());
+        let references: Vec<(f64, String)> = record
+            .references
+            .iter()
+            .filter(|line| line.column == column && position(line.value).is_finite())
+            .map(|line| (position(line.value), line.label.clone()))
+            .collect();
+        let first = marks().map(|mark| mark.x).fold(f64::INFINITY, f64::min);
+        let last = marks().map(|mark| mark.x).fold(f64::NEG_INFINITY, f64::max);
+        let lines = || references.iter().map(|(at, _)| *at);
+        let mut low = marks().map(|mark| mark.low).chain(lines()).fold(f64::INFINITY, f64::min);
+        let high = marks().map(|mark| mark.high).chain(lines()).fold(f64::NEG_INFINITY, f64::max);
+        if !(first.is_finite() && low.is_finite() && high.is_finite()) {
+            return None;
+        }
+        if scale == Scale::Linear && high > 0.0 {
+            low = low.max(-BELOW_ZERO * high);
+        }
+        let room = 0.04 * (high - low);
+        let y = match scale {
+            Scale::Linear => Axis::linear(low - room, high + room),
+            Scale::Logarithmic | Scale::Decades => Axis::logarithmic(low - room, high + room),
+        };
+        for series in &mut series {
+            series.stretches = series.stretches.iter().flat_map(|stretch| above(stretch, y.low)).collect();
+        }
+        let zero_line = scale == Scale::Linear && y.low < 0.0 && y.high > 0.0;
+        Some(Self { zero_line, name, y_label, x: Axis::logarithmic(first, last), y, series, references })
+    }
+}
+
+/// The finite marks of a band after step 0, cut where a number is missing.
+fn stretches(band: &Band, position: impl Fn(f64) -> f64) -> Vec<Vec<Mark>> {
+    let mut stretches = vec![Vec::new()];
+    for (((step, low), mean), high) in band.step.iter().zip(&band.low).zip(&band.mean).zip(&band.high) {
+        let (x, mean) = (step.log10(), position(*mean));
+        if !x.is_finite() {
+            continue;
+        }
+        if mean.is_finite() {
+            // the smallest seed may have no position where the mean has one
+            let low = Some(position(*low)).filter(|low| low.is_finite()).unwrap_or(mean);
+            if let Some(stretch) = stretches.last_mut() {
+                stretch.push(Mark { x, low, mean, high: position(*high).max(mean) });
+            }
+        } else {
+            stretches.push(Vec::new());
+        }
+    }
+    stretches.retain(|stretch| !stretch.is_empty());
+    stretches
+}
+
+/// The parts of a stretch whose mean is above `floor`, cut where the line crosses it; shades end at the floor.
+fn above(stretch: &[Mark], floor: f64) -> Vec<Vec<Mark>> {
+    let clamp = |mark: Mark| Mark { low: mark.low.max(floor), high: mark.high.max(floor), ..mark };
+    let crossing = |a: Mark, b: Mark| {
+        let share = (floor - a.mean) / (b.mean - a.mean);
+        let blend = |from: f64, to: f64| from + share * (to - from);
+        clamp(Mark { x: blend(a.x, b.x), low: floor, mean: floor, high: blend(a.high, b.high) })
+    };
+    let mut parts: Vec<Vec<Mark>> = Vec::new();
+    let mut before: Option<Mark> = None;
+    for &mark in stretch {
+        let inside = mark.mean >= floor;
+        match before {
+            Some(last) if last.mean >= floor => {
+                let next = if inside { clamp(mark) } else { crossing(last, mark) };
+                if let Some(part) = parts.last_mut() {
+                    part.push(next);
+                }
+            }
+            Some(last) if inside => parts.push(vec![crossing(last, mark), clamp(mark)]),
+            None if inside => parts.push(vec![clamp(mark)]),
+            _ => {}
+        }
+        before = Some(mark);
+    }
+    parts
+}
