@@ -1,0 +1,196 @@
+// Pictures of the weights and of the trained models: histograms, decision regions, learned features.
+
+function addPictures() {
+  addHistograms();
+  addDecisions();
+  addFeatures();
+}
+
+// ---- weight histograms ----
+
+function addHistograms() {
+  const groupOf = (index) => data.groups.findIndex((group) => group.runs.includes(index));
+  const recorded = data.runs.map((run, index) => ({ run, index, group: groupOf(index) }))
+    .filter(({ run, group }) => run.histograms.length > 0 && group >= 0);
+  if (recorded.length === 0) return;
+  let entry = recorded[0];
+  let block = entry.run.histograms[0].blocks[0]?.[0];
+  let place = entry.run.histograms.length - 1;
+  let y = 'linear';
+  const blocksOf = (run) => [...new Set(run.histograms.flatMap((histogram) => histogram.blocks.map(([name]) => name)))];
+
+  const runField = picker('Run', 'histogram-run', [], (value) => {
+    entry = recorded.find(({ index }) => index === Number(value));
+    fillBlocks();
+    fillSteps();
+    redraw(grid);
+  });
+  data.groups.forEach((group, index) => {
+    const options = recorded.filter((candidate) => candidate.group === index)
+      .map((candidate) => make('option', { value: candidate.index }, candidate.run.name));
+    if (options.length > 0) runField.querySelector('select').append(make('optgroup', { label: group.label }, ...options));
+  });
+  const blockField = picker('Block', 'histogram-block', [], (value) => { block = value; redraw(grid); });
+  const scale = segments('y axis', 'histogram-y', LINEAR_OR_LOG, y, (value) => { y = value; redraw(grid); });
+  const grid = addSection('histograms', 'Weight histograms',
+    'How many weights of a block have which size, relative to the largest of the block; move the slider to follow them through training.',
+    runField, blockField, scale);
+  const output = make('output', { for: 'histogram-step' });
+  const slider = make('input', {
+    type: 'range', id: 'histogram-step', min: 0, step: 1, 'aria-label': 'Recorded step',
+    oninput: () => { place = Number(slider.value); showStep(); redraw(grid); },
+  });
+  const showStep = () => {
+    const { histograms } = entry.run;
+    output.textContent = `step ${histograms[place].step.toLocaleString('en')} (${place + 1} of ${histograms.length})`;
+    slider.setAttribute('aria-valuetext', output.textContent);
+  };
+  const fillBlocks = () => {
+    const names = blocksOf(entry.run);
+    if (!names.includes(block)) [block] = names;
+    const select = blockField.querySelector('select');
+    select.replaceChildren(...names.map((name) => make('option', { value: name }, name)));
+    select.value = block;
+  };
+  const fillSteps = () => {
+    place = Math.min(place, entry.run.histograms.length - 1);
+    slider.max = entry.run.histograms.length - 1;
+    slider.value = place;
+    showStep();
+  };
+  const countsAt = (histogram) => histogram.blocks.find(([name]) => name === block)?.[1] ?? [];
+  const plot = addPlot(grid, {
+    id: 'histogram', title: 'Weight sizes',
+    build: () => {
+      const counts = countsAt(entry.run.histograms[place]);
+      const width = 1 / Math.max(counts.length, 1);
+      // one scale for the whole run, so that moving the slider shows change
+      const most = Math.max(1, ...entry.run.histograms.flatMap(countsAt));
+      const xaxis = { ...axis('linear', '|w| / largest |w| of the block'), range: [0, 1] };
+      const yaxis = { ...axis(y, 'weights'), range: y === 'log' ? [-0.3, Math.log10(most * 1.3)] : [0, most * 1.05] };
+      return {
+        data: [{
+          type: 'bar', x: counts.map((_, bin) => (bin + 0.5) * width), y: counts, width, marker: { color: colour(entry.group), line: { color: palette.surface, width: 1 } },
+          hovertemplate: '%{y:,} weights near %{x:.3f}<extra></extra>',
+        }],
+        layout: { xaxis, yaxis, bargap: 0, margin: { l: 70, r: 16, t: 8, b: 46 }, uirevision: `${entry.index} ${block} ${y}` },
+      };
+    },
+  });
+  plot.figure.append(make('div', { class: 'slider' }, slider, output));
+  fillBlocks();
+  fillSteps();
+  setColumns(grid);
+}
+
+// ---- decision regions ----
+
+function addDecisions() {
+  const shown = data.groups.map((group, index) => ({ group, index, map: group.portrait?.decision })).filter(({ map }) => map);
+  if (shown.length === 0) return;
+  const grid = addSection('decisions', 'Decision regions',
+    'The score of each trained model over the plane, with the training examples; the thick line is the boundary where the score is 0.', colourScale('score'));
+  for (const { group, index, map } of shown) {
+    const plot = addPlot(grid, {
+      id: `decision-${index + 1}`, title: group.label, group: index, square: true, build: () => decisionRegions(map),
+    });
+    markFigure(plot.heading, group, index);
+  }
+  setColumns(grid);
+}
+
+/** A swatch before a heading and the seed behind it. */
+function markFigure(heading, group, index) {
+  heading.prepend(make('span', { class: 'swatch', 'data-group': index }));
+  if (group.runs.length > 1) heading.append(make('span', { class: 'formula' }, `seed ${group.portrait.seed}`));
+  fillSwatches(heading);
+}
+
+function decisionRegions(map) {
+  const labels = [...new Set(map.examples.map(([, , label]) => label))].sort((a, b) => a - b);
+  const scores = map.scores.flat();
+  // the winning class is a whole number from 0 on, a score is not
+  const classes = scores.some((score) => score > 1) || (labels.length > 2 && scores.every((score) => score === null || Number.isInteger(score)));
+  const last = Math.max(1, ...labels, ...(classes ? [Math.max(...scores)] : []));
+  const field = { x: map.x, y: map.y, z: map.scores, showscale: false, hoverinfo: 'skip' };
+  const stepped = () => Array.from({ length: last + 1 }, (_, k) =>
+    [k / (last + 1), (k + 1) / (last + 1)].map((at) => [at, transparent(colour(k), 0.35)])).flat();
+  const heat = classes
+    ? { ...field, type: 'heatmap', zmin: -0.5, zmax: last + 0.5, colorscale: stepped() }
+    : { ...field, type: 'heatmap', zsmooth: 'best', zmin: -1, zmax: 1, colorscale: [[0, palette.negative], [0.5, palette.middle], [1, palette.positive]] };
+  const boundary = {
+    ...field, type: 'contour', contours: { coloring: 'none', start: classes ? 0.5 : 0, end: classes ? last - 0.5 : 0, size: 1, showlabels: false },
+    line: { color: palette.ink, width: 2.2 },
+  };
+  const symbols = ['circle', 'diamond', 'square', 'triangle-up', 'cross', 'star', 'x', 'pentagon'];
+  const points = labels.map((label, place) => {
+    const own = map.examples.filter((example) => example[2] === label);
+    const fill = classes ? colour(Math.max(0, label)) : label > 0 ? palette.positive : palette.negative;
+    return {
+      type: 'scatter', mode: 'markers', x: own.map((example) => example[0]), y: own.map((example) => example[1]), name: `label ${label}`,
+      marker: { size: 8, symbol: symbols[place % symbols.length], color: fill, line: { color: palette.ink, width: 1.2 } },
+      hovertemplate: `label ${label}<br>(%{x:.3~g}, %{y:.3~g})<extra></extra>`,
+    };
+  });
+  const fixed = (values, title) => ({ ...axis('linear', title), range: [values[0], values.at(-1)], showgrid: false, nticks: 5, constrain: 'domain' });
+  return {
+    data: [heat, boundary, ...points],
+    layout: {
+      margin: { l: 44, r: 8, t: 6, b: 40 }, xaxis: fixed(map.x, 'first input'),
+      yaxis: { ...fixed(map.y, 'second input'), scaleanchor: 'x' }, uirevision: 'decision',
+    },
+  };
+}
+
+// ---- learned features ----
+
+function addFeatures() {
+  const shown = data.groups.map((group, index) => ({ group, index, features: group.portrait?.features }))
+    .filter(({ features }) => features && features.images.length > 0);
+  if (shown.length === 0) return;
+  const grid = addSection('features', 'Learned features',
+    'Incoming weights of the strongest hidden units as images, each divided by its largest weight; below them their strength relative to the strongest unit.',
+    colourScale('weight'));
+  grid.classList.add('pictures');
+  const figures = shown.map(({ group, index, features }) => {
+    const heading = make('h3', { id: `features-${index}` }, group.label);
+    markFigure(heading, group, index);
+    const canvases = features.images.map((_, unit) => make('canvas', {
+      width: features.cols, height: features.rows, role: 'img',
+      'aria-label': `${group.label}: unit ${unit + 1} of ${features.images.length}, relative strength ${strength(features, unit)}`,
+    }));
+    const cells = canvases.map((canvas, unit) => make('div', { class: 'feature' }, canvas, strength(features, unit)));
+    const figure = make('figure', { 'aria-labelledby': heading.id }, heading, make('div', { class: 'features' }, ...cells));
+    grid.append(figure);
+    return { index, features, canvases, figure };
+  });
+  grid.dataset.columns = shown.length === 1 ? 1 : 2;
+  let painted = '';
+  painters.push(() => {
+    for (const { index, figure } of figures) figure.hidden = state.hidden.has(index);
+    if (painted === root.dataset.shown) return;
+    painted = root.dataset.shown;
+    for (const { features, canvases } of figures) canvases.forEach((canvas, unit) => paintImage(canvas, features, unit));
+  });
+}
+
+const strength = (features, unit) => features.strengths[unit]?.toFixed(2) ?? '';
+
+/** −1 to 1 as colours from negative over the colour of the page to positive. */
+function paintImage(canvas, features, unit) {
+  const context = canvas.getContext('2d');
+  const image = context.createImageData(features.cols, features.rows);
+  const [low, middle, high] = [palette.negative, palette.middle, palette.positive].map(channels);
+  features.images[unit].slice(0, features.rows * features.cols).forEach((value, pixel) => {
+    const size = Math.min(1, Math.abs(value ?? 0));
+    const end = value < 0 ? low : high;
+    const mixed = middle.map((channel, k) => Math.round(channel + (end[k] - channel) * size));
+    image.data.set([...mixed, 255], 4 * pixel);
+  });
+  context.putImageData(image, 0, 0);
+}
+
+/** A key to the diverging colours. */
+function colourScale(what) {
+  return make('div', { class: 'scale', role: 'img', 'aria-label': `Colours from ${what} −1 over 0 to +1` }, `${what} −1`, make('i'), '+1');
+}

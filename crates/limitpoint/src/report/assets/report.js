@@ -1,0 +1,364 @@
+// The page's state and what every part shares: colours, controls, the order of drawing, the common cursor.
+// Numbers come finished from the data; a missing one is null and stays a gap.
+
+const root = document.documentElement;
+const data = JSON.parse(document.getElementById('data').textContent);
+const state = { x: 'step', seeds: 'band', hidden: new Set() };
+/** Everything Plotly draws. */
+const plots = [];
+/** Functions that redraw everything else after a change of theme or of the groups shown. */
+const painters = [];
+const coarse = matchMedia('(pointer: coarse)').matches;
+const narrow = () => innerWidth < 680;
+
+function start() {
+  if (!data) return;
+  prepareTheme();
+  fillSwatches(document);
+  if (data.groups.length > 0) {
+    addControls();
+    addCurves();
+    addPictures();
+    if (plots.length === 0 && painters.length === 0) document.getElementById('controls').remove();
+  }
+  addContents();
+  followPointer();
+  refresh();
+}
+
+// ---- small helpers ----
+
+/** A new element: attributes, then children; text is never read as HTML. */
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== false) element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** Text for Plotly, which reads a few tags. */
+const plain = (text) => String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+
+/** `linf` as `ℓ∞`, also inside longer keys. */
+const normLabel = (key) => key.replace(/(^|[^a-z])l(inf|\d)/g, (_, before, p) => `${before}ℓ${p === 'inf' ? '∞' : p}`);
+
+const identifier = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'x';
+
+// ---- colours: one per group, the same everywhere; a further eight groups differ by dash ----
+
+const DASHES = ['solid', '10px,4px', '8px,3px,2px,3px', '14px,3px,2px,3px,2px,3px'];
+let palette = {};
+
+function readPalette() {
+  const style = getComputedStyle(root);
+  const names = ['page', 'surface', 'ink', 'muted', 'line', 'grid', 'accent', 'negative', 'middle', 'positive'];
+  palette = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  palette.groups = Array.from({ length: 8 }, (_, i) => style.getPropertyValue(`--g${i}`).trim());
+}
+
+const colour = (group) => palette.groups[group % 8];
+const dash = (group) => DASHES[Math.floor(group / 8) % DASHES.length];
+
+/** A colour as [red, green, blue]. */
+const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+const transparent = (hex, opacity) => `rgba(${channels(hex).join(',')},${opacity})`;
+
+function fillSwatches(where) {
+  for (const swatch of where.querySelectorAll('.swatch[data-group]')) {
+    const group = Number(swatch.dataset.group);
+    const pattern = dash(group) === 'solid' ? '' : dash(group).replaceAll('px', '');
+    const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+    svg.setAttribute('viewBox', '0 0 22 10');
+    svg.setAttribute('aria-hidden', 'true');
+    const line = document.createElementNS('http://www.w3.org/2000/svg', 'path');
+    line.setAttribute('d', 'M0 5H22');
+    line.setAttribute('style', `stroke:var(--g${group % 8});stroke-width:3.5;stroke-dasharray:${pattern || 'none'}`);
+    svg.append(line);
+    swatch.replaceChildren(svg);
+  }
+}
+
+// ---- theme ----
+
+function prepareTheme() {
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const button = document.getElementById('theme');
+  const show = () => {
+    root.dataset.shown = root.dataset.theme ?? (dark.matches ? 'dark' : 'light');
+    button.textContent = root.dataset.shown === 'dark' ? '☀ Light' : '☾ Dark';
+    readPalette();
+  };
+  button.addEventListener('click', () => {
+    const wanted = root.dataset.shown === 'dark' ? 'light' : 'dark';
+    const own = wanted === (dark.matches ? 'dark' : 'light');
+    // back at what the system says, the page follows the system again
+    if (own) delete root.dataset.theme;
+    else root.dataset.theme = wanted;
+    try {
+      if (own) localStorage.removeItem('limitpoint-theme');
+      else localStorage.setItem('limitpoint-theme', wanted);
+    } catch { /* no storage, no memory */ }
+    show();
+    refresh();
+  });
+  dark.addEventListener('change', () => { show(); refresh(); });
+  show();
+}
+
+// ---- controls ----
+
+/** Radio buttons that look like one row; `options` are [value, text] pairs. */
+function segments(legend, name, options, value, choose) {
+  const labels = options.map(([key, text]) => make('label', {},
+    make('input', { type: 'radio', name, value: key, checked: key === value, onchange: () => choose(key) }),
+    make('span', {}, text)));
+  return make('fieldset', { class: 'segments' }, make('legend', {}, legend), make('div', { class: 'options' }, ...labels));
+}
+
+/** A labelled select; `options` are [value, text] pairs. */
+function picker(legend, id, options, choose) {
+  const entries = options.map(([key, text]) => make('option', { value: key }, text));
+  const select = make('select', { id, onchange: () => choose(select.value) }, ...entries);
+  return make('label', { class: 'field' }, make('span', {}, legend), select);
+}
+
+function addControls() {
+  const chips = data.groups.map((group, index) => make('button', {
+    type: 'button', class: 'chip', 'aria-pressed': 'true', 'data-group': index,
+    title: `${group.formula ? `${group.formula}\n` : ''}Click: show or hide. Double click: show this one alone.`,
+    onclick: () => { toggle(index); },
+    ondblclick: () => { only(index); },
+  }, make('span', { class: 'swatch', 'data-group': index }), group.label));
+  const seeds = data.groups.some((group) => group.runs.length > 1)
+    ? [segments('Seeds', 'seeds', [['band', 'mean and band'], ['mean', 'mean'], ['each', 'each run']], state.seeds,
+      (value) => { state.seeds = value; refresh(plots.filter((plot) => plot.curves)); })]
+    : [];
+  const controls = make('div', { id: 'controls', role: 'group', 'aria-label': 'What all plots show' },
+    make('div', { class: 'choices' },
+      segments('x axis', 'x', [['step', 'steps'], ['time', 'time'], ['progress', 'progress −log₁₀ L']], state.x,
+        (value) => { state.x = value; refresh(plots.filter((plot) => plot.curves)); }),
+      ...seeds),
+    make('div', { class: 'chips', role: 'group', 'aria-label': 'Groups shown in all plots' }, ...chips,
+      make('button', { type: 'button', class: 'button', id: 'show-all', onclick: () => { state.hidden.clear(); showChips(); } }, 'Show all'),
+      make('button', {
+        type: 'button', class: 'button', id: 'show-none',
+        onclick: () => { state.hidden = new Set(data.groups.keys()); showChips(); },
+      }, 'None')));
+  fillSwatches(controls);
+  document.getElementById('plots').append(controls);
+}
+
+function toggle(index) {
+  if (!state.hidden.delete(index)) state.hidden.add(index);
+  showChips();
+}
+
+function only(index) {
+  state.hidden = new Set([...data.groups.keys()].filter((other) => other !== index));
+  showChips();
+}
+
+function showChips() {
+  for (const chip of document.querySelectorAll('.chip')) {
+    chip.setAttribute('aria-pressed', String(!state.hidden.has(Number(chip.dataset.group))));
+  }
+  refresh(plots.filter((plot) => plot.curves || plot.group !== undefined));
+}
+
+/** A section of the plots with its heading, one sentence and its tools. */
+function addSection(id, title, explanation, ...tools) {
+  const grid = make('div', { class: 'grid' });
+  const section = make('section', { id, 'data-nav': title },
+    make('div', { class: 'head' }, make('h2', {}, title), make('div', { class: 'tools' }, ...tools)),
+    make('p', { class: 'explain' }, explanation), grid);
+  document.getElementById('plots').append(section);
+  return grid;
+}
+
+/** As many columns as leave no lonely figure in the last row, three at most. */
+function setColumns(grid) {
+  const count = grid.children.length;
+  grid.dataset.columns = count === 1 ? 1 : count === 2 || count === 4 ? 2 : 3;
+}
+
+function addContents() {
+  const links = [...document.querySelectorAll('[data-nav]')].map((section) =>
+    make('a', { href: `#${section.id}` }, section.dataset.nav));
+  document.getElementById('contents').append(...links);
+}
+
+// ---- drawing: what is on screen first, the rest while nobody waits ----
+
+/**
+ * A figure Plotly draws. `build()` gives { data, layout, x }: the traces, the layout, and the name of the quantity on the
+ * x axis if the common cursor applies.
+ */
+function addPlot(grid, { id, title, explanation, build, curves = false, group, square = false }) {
+  const element = make('div', { class: square ? 'plot square' : 'plot', id: `plot-${id}` });
+  const cursor = make('div', { class: 'cursor' });
+  const heading = make('h3', { id: `title-${id}` }, title);
+  const figure = make('figure', { 'aria-labelledby': `title-${id}` }, heading, element,
+    ...(explanation ? [make('p', { class: 'explain' }, explanation)] : []));
+  grid.append(figure);
+  const plot = { id, heading, figure, element, cursor, build, curves, group };
+  plots.push(plot);
+  return plot;
+}
+
+const waiting = new Set();
+let working = false;
+
+function refresh(list = plots) {
+  for (const paint of painters) paint();
+  for (const plot of list) waiting.add(plot);
+  root.dataset.ready = 'false';
+  if (!working) {
+    working = true;
+    requestAnimationFrame(work);
+  }
+}
+
+const onScreen = (plot) => {
+  const { top, bottom } = plot.figure.getBoundingClientRect();
+  return bottom > -200 && top < innerHeight + 200;
+};
+
+async function work() {
+  const until = performance.now() + 30;
+  while (waiting.size > 0 && performance.now() < until) {
+    const list = [...waiting];
+    const next = list.find(onScreen) ?? list[0];
+    waiting.delete(next);
+    await draw(next);
+  }
+  if (waiting.size === 0) {
+    working = false;
+    root.dataset.ready = 'true';
+  } else if (![...waiting].some(onScreen) && window.requestIdleCallback) {
+    requestIdleCallback(work, { timeout: 100 });
+  } else {
+    setTimeout(work, 0);
+  }
+}
+
+async function draw(plot) {
+  plot.figure.hidden = plot.group !== undefined && state.hidden.has(plot.group);
+  if (plot.figure.hidden) return;
+  const built = plot.build();
+  plot.x = built.x;
+  await Plotly.react(plot.element, built.data, { ...baseLayout(), ...built.layout }, {
+    displaylogo: false,
+    displayModeBar: true,
+    responsive: true,
+    doubleClick: 'reset+autosize',
+    modeBarButtons: [[
+      { name: 'svg', title: 'Download as SVG', icon: VECTOR_ICON, click: () => download(plot, 'svg') },
+      { name: 'png', title: 'Download as PNG', icon: Plotly.Icons.camera, click: () => download(plot, 'png') },
+      'resetScale2d',
+    ]],
+  });
+  plot.element.append(plot.cursor);
+}
+
+/** A curve between two handles. */
+const VECTOR_ICON = {
+  width: 24, height: 24,
+  path: 'M2 16h6v2.2C13.5 17.6 15.4 12 16.2 8H14V2h8v6h-3.8C17.2 14.5 14 19.6 8 20.2V22H2zM4 18v2h2v-2zM16 4v2h4V4z',
+};
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif';
+
+function baseLayout() {
+  return {
+    autosize: true,
+    margin: { l: 60, r: 14, t: 8, b: 44 },
+    paper_bgcolor: 'rgba(0,0,0,0)',
+    plot_bgcolor: 'rgba(0,0,0,0)',
+    font: { family: FONT, size: 12, color: palette.muted },
+    hoverlabel: { bgcolor: palette.surface, bordercolor: palette.line, font: { family: FONT, size: 12, color: palette.ink }, align: 'left', namelength: -1 },
+    modebar: { bgcolor: 'rgba(0,0,0,0)', color: palette.muted, activecolor: palette.ink },
+    showlegend: false,
+    hovermode: 'closest',
+    hoverdistance: 24,
+    dragmode: coarse ? false : 'zoom',
+  };
+}
+
+/** An axis: `linear`, `log`, or `exponent`, where the numbers are exponents of ten on a linear scale. */
+function axis(kind, title) {
+  const shape = {
+    linear: { type: 'linear', exponentformat: 'power' },
+    log: { type: 'log', exponentformat: 'power' },
+    exponent: { type: 'linear', exponentformat: 'none', tickprefix: '10<sup>', ticksuffix: '</sup>' },
+  }[kind];
+  return {
+    ...shape,
+    title: { text: title, standoff: 6, font: { size: 12 } },
+    gridcolor: palette.grid,
+    linecolor: palette.line,
+    tickcolor: palette.line,
+    ticks: 'outside',
+    ticklen: 4,
+    showline: true,
+    zeroline: false,
+    fixedrange: coarse,
+    nticks: 7,
+  };
+}
+
+/** Saves a plot as it is shown, with a title, a legend and a background of its own. */
+async function download(plot, format) {
+  const built = plot.build();
+  const zoomed = (name) => {
+    const shown = plot.element.layout[name];
+    return { ...built.layout[name], ...(shown?.autorange === false ? { range: shown.range, autorange: false } : {}) };
+  };
+  const layout = {
+    ...baseLayout(), ...built.layout, xaxis: zoomed('xaxis'), yaxis: zoomed('yaxis'), autosize: false,
+    title: { text: plain(plot.heading.textContent), font: { size: 17, color: palette.ink }, x: 0.02, xanchor: 'left' },
+    margin: { l: 76, r: 20, t: 52, b: 56 }, showlegend: plot.curves, paper_bgcolor: palette.surface,
+  };
+  const size = plot.group === undefined ? { width: 920, height: 560 } : { width: 620, height: 620 };
+  await Plotly.downloadImage({ data: built.data, layout }, {
+    format, ...size, scale: format === 'png' ? 2 : 1, filename: `${identifier(data.name)}-${plot.id}`,
+  });
+}
+
+// ---- one cursor for all plots with the same x axis ----
+
+function followPointer() {
+  let event = null;
+  const place = () => {
+    const source = event && plots.find((plot) => plot.x && plot.element.contains(event.target));
+    const layout = source?.element._fullLayout;
+    let at = null;
+    if (layout?.xaxis) {
+      const box = source.element.getBoundingClientRect();
+      const across = event.clientX - box.left - layout.xaxis._offset;
+      const down = event.clientY - box.top - layout.yaxis._offset;
+      const inside = across >= 0 && across <= layout.xaxis._length && down >= 0 && down <= layout.yaxis._length;
+      if (inside) at = layout.xaxis.p2d(across);
+    }
+    event = null;
+    for (const plot of plots) placeCursor(plot, plot.x === source?.x ? at : null);
+  };
+  const note = (latest) => {
+    if (event === null) requestAnimationFrame(place);
+    event = latest;
+  };
+  document.getElementById('plots').addEventListener('pointermove', note);
+  document.getElementById('plots').addEventListener('pointerleave', note);
+}
+
+function placeCursor(plot, at) {
+  const layout = plot.element._fullLayout;
+  const across = at === null || !layout?.xaxis ? NaN : layout.xaxis.d2p(at);
+  const visible = across >= 0 && across <= layout.xaxis._length;
+  plot.cursor.style.visibility = visible ? 'visible' : 'hidden';
+  if (!visible) return;
+  plot.cursor.style.height = `${layout.yaxis._length}px`;
+  plot.cursor.style.transform = `translate(${layout.xaxis._offset + across}px, ${layout.yaxis._offset}px)`;
+}
