@@ -66,6 +66,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "flows",
             "diagnostics",
             "driver",
+            "experiments",
         ],
     ),
 ];
