@@ -43,6 +43,9 @@ pub enum Error {
     /// A run could not go on.
     #[error(transparent)]
     Driver(#[from] crate::driver::DriverError),
+    /// An experiment file or an override was refused.
+    #[error(transparent)]
+    Recipe(#[from] crate::experiments::RecipeError),
 }
 
 /// Shorthand used across the crate.

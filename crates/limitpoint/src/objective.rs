@@ -7,6 +7,7 @@
 //! The gradient of L is returned as [`LogScaled`] with `log_scale` = ln L and `direction` = ∇ ln L, so neither half
 //! underflows at L = 10^−1000. Norms, potentials and steps are not known here.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Dataset, Targets};
@@ -17,7 +18,7 @@ use crate::numeric::LogScaled;
 use crate::params::ParamLayout;
 
 /// Whether the loss is summed or averaged over the examples; a change of scale only, never of direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduction {
     /// L = Σ ℓᵢ, the convention of all four papers' theorems.

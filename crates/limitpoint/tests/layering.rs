@@ -67,6 +67,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "flows",
             "diagnostics",
             "driver",
+            "experiments",
         ],
     ),
 ];

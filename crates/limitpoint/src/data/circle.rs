@@ -2,6 +2,7 @@
 
 use std::f64::consts::TAU;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::spec::DataSplit;
@@ -34,7 +35,7 @@ use crate::numeric::{RandomStream, Streams};
 /// assert!((x[0] * x[0] + x[1] * x[1] - 1.0).abs() < 1e-15);
 /// # Ok::<(), limitpoint::data::DataError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CircleTeacher {
     /// Number of training points.

@@ -1,5 +1,6 @@
 //! Tables of numbers separated by commas (or another character), one example per line.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::DataError;
@@ -7,7 +8,7 @@ use super::elements::Array;
 use super::source::Source;
 
 /// Which column holds the targets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum TargetColumn {
     /// Counted from 0.

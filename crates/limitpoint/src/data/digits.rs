@@ -1,5 +1,6 @@
 //! The 1797 handwritten 8×8 digits that travel inside the program.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::spec::DataSplit;
@@ -26,7 +27,7 @@ use crate::numeric::Streams;
 /// assert_eq!((split.train.len(), split.test.unwrap().len()), (100, 264)); // 183 threes and 181 sixes in all
 /// # Ok::<(), limitpoint::data::DataError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Digits {
     /// Digits that become +1 and −1; all ten if absent.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::csv_table::{self, TableLayout, TargetColumn, target_column};
@@ -13,7 +14,7 @@ use crate::linalg::Matrix;
 use crate::numeric::Streams;
 
 /// The formats that can be read; all but npz and safetensors may be gzipped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileFormat {
     /// One NumPy array: a table with a target column, or inputs with `targets-path`.
@@ -67,7 +68,7 @@ impl FileFormat {
 /// | `count` | all | training examples, drawn by the stream `split`; the others become the test set |
 /// | `normalise` | none | centre, standardise or unit-norm |
 /// | `seed` | the run's | fixes the split while the run's seed varies |
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct File {
     /// The file of training examples.

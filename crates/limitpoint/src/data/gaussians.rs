@@ -1,5 +1,6 @@
 //! Separable Gaussian clouds whose ℓ2 margin and separator are known.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::spec::{DataSplit, GroundTruth};
@@ -43,7 +44,7 @@ use crate::numeric::{RandomStream, Streams};
 /// assert!((dot(direction, split.train.inputs.row(0)) - 2.0).abs() < 1e-14); // the first example has label +1
 /// # Ok::<(), limitpoint::data::DataError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Gaussians {
     /// Number of training examples.

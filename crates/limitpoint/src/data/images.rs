@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::{draw, draw_balanced};
@@ -98,7 +99,7 @@ impl ByteImages {
 /// | `halve` | false | means of 2×2 squares, 28×28 becomes 14×14 |
 /// | `normalise` | none | centre, standardise or unit-norm |
 /// | `seed` | the run's | fixes the draw while the run's seed varies |
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ImageFolder {
     /// The folder; by default below the folder named by `LIMITPOINT_DATA`.

@@ -1,5 +1,6 @@
 //! Underdetermined regression whose solutions are a known affine set.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::spec::{DataSplit, GroundTruth};
@@ -9,7 +10,7 @@ use crate::linalg::{Matrix, matmul};
 use crate::numeric::{RandomStream, Streams, compensated_dot};
 
 /// What the solution that made the targets looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Solution {
     /// All coordinates N(0, 1).
@@ -54,7 +55,7 @@ pub enum Solution {
 /// assert!((dot(split.train.inputs.row(0), weights) - y[0]).abs() < 1e-13);
 /// # Ok::<(), limitpoint::data::DataError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Regression {
     /// Number of training examples N.

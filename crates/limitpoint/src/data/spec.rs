@@ -1,5 +1,6 @@
 //! The description of data that files, command line and Python speak.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -49,7 +50,7 @@ pub struct DataSplit {
 /// assert_eq!((split.train.len(), split.train.dimension()), (12, 20)); // dimension by default
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DataSpec {
     /// Separable clouds with a known ℓ2 max-margin solution.

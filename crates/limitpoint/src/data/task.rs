@@ -1,5 +1,6 @@
 //! What a column of numbers means as targets.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{DataError, Targets};
@@ -8,7 +9,7 @@ use super::{DataError, Targets};
 const MAX_CLASSES: usize = 1 << 20;
 
 /// How the targets of a file are to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {
     /// By the values: only −1 and +1 is binary; every integer of 0..C is classes; anything else is regression. Only

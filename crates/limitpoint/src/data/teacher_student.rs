@@ -1,5 +1,6 @@
 //! Gaussian inputs labelled by a sparse two-layer teacher.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::spec::DataSplit;
@@ -36,7 +37,7 @@ use crate::numeric::{RandomStream, Streams};
 /// assert_eq!(split, spec.generate(&Streams::new(0))?); // the same seed, the same bits
 /// # Ok::<(), limitpoint::data::DataError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TeacherStudent {
     /// Number of training examples.

@@ -1,5 +1,6 @@
 //! Changes of the inputs: scaling, centring, unit length, smaller images.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{DataError, Dataset};
@@ -7,7 +8,7 @@ use crate::linalg::{Matrix, norm2};
 use crate::numeric::compensated_sum;
 
 /// What is done to the inputs of a whole split; statistics are those of the training set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Normalisation {
     /// Nothing.

@@ -1,5 +1,6 @@
 //! A discrete optimiser under a schedule.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Advance, DriverError, Process, ProcessState};
@@ -11,7 +12,7 @@ use crate::optimisers::{Optimiser, OptimiserState};
 use crate::schedules::{ReviewPeriod, Schedule, ScheduleState, StepContext, TrialOutcome, Verdict};
 
 /// How examples are shared out over steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Batching {
     /// Every step sees all examples.

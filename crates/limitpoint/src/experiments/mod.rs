@@ -1,13 +1,29 @@
 //! Whole training problems, put together from specifications.
 //!
-//! A [`Recipe`] says what is trained and watched; an [`Experiment`] runs it, any number of runs side by side, and leaves
-//! folders behind that an [`ExperimentRecord`] reads back. [`ensemble()`] repeats a closure over seeds. [`Workload`] holds the
-//! fixed problems whose speed is measured; the same definitions serve `limitpoint bench`, the criterion benches and the
+//! A [`Recipe`] says all about an experiment. [`plan()`] makes one, or one for every point of a sweep, from a
+//! [`RecipeSource`] (a TOML file or one of the [`builtins()`]) and overrides; [`schema()`] describes such files. An
+//! [`Experiment`] runs it, any number of runs side by side, and leaves folders behind that an [`ExperimentRecord`] reads
+//! back; [`analyse`] says what came out. [`ensemble()`] repeats a closure over seeds. [`Workload`] holds the fixed
+//! problems whose speed is measured; the same definitions serve `limitpoint bench`, the criterion benches and the
 //! comparison with other engines.
 
-mod analysis;
+// recipes: from files and overrides to what is run
+mod complaint;
+mod node;
+mod overrides;
+mod plan;
+mod ranges;
+mod read;
+mod recipe;
+#[cfg(test)]
+mod recipe_tests;
+mod schema;
+mod shape;
+mod shorthand;
+mod source;
+
+// runs: from a task to its files, and back after an interruption
 mod checkpoint;
-mod ensemble;
 mod experiment;
 mod files;
 mod journal;
@@ -15,26 +31,34 @@ mod manifest;
 mod metrics;
 mod parquet_file;
 mod portrait;
-mod recipe;
-mod record;
 mod run;
 mod task;
+
+// records: what is left, and what it says
+mod analysis;
+mod record;
+
+mod ensemble;
 mod workload;
 
 pub use analysis::analyse;
 pub use checkpoint::{RunState, load_checkpoint, save_checkpoint};
+pub use complaint::{Hint, RecipeError, Spot};
 pub use ensemble::ensemble;
 pub use experiment::{Experiment, RunOptions};
 pub use files::{RecordError, write_atomically};
 pub use journal::Mark;
 pub use manifest::{ExperimentManifest, Machine, RunManifest, Status, Timings};
 pub use parquet_file::to_parquet;
+pub use plan::{Plan, PlanPoint, plan};
 pub use recipe::{CertificateRule, Observe, Recipe, Stop};
 pub use record::{
     Analysis, Band, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, Finding, Group, HistogramRecord, Metrics,
     Portrait, ReferenceLine, RunRecord, Summary, SummaryCell, SummaryColumn, SummaryRow,
 };
 pub use run::{Progress, Watcher};
+pub use schema::schema;
+pub use source::{RecipeSource, builtins};
 pub use task::{Task, TaskLabel};
 pub use workload::{Workload, WorkloadSpec};
 
@@ -69,14 +93,12 @@ pub enum RunError {
         /// Why not.
         what: String,
     },
-    /// The recipe cannot be written or read.
-    #[error("the resolved recipe cannot be {doing}: {what}")]
-    Recipe {
-        /// What was attempted.
-        doing: &'static str,
-        /// Why it failed.
-        what: String,
-    },
+    /// The recipe of a run's folder cannot be read.
+    #[error("the recipe of a run cannot be read: {0}")]
+    Unreadable(String),
+    /// The recipe was refused.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
     /// A file of the run could not be read or written.
     #[error(transparent)]
     Record(#[from] RecordError),

@@ -1,8 +1,10 @@
 //! The whole recipe of an experiment, as its TOML file says it once bases and overrides are resolved.
 
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::complaint::{Hint, RecipeError};
 use crate::data::DataSpec;
 use crate::diagnostics::ProbeSpec;
 use crate::driver::Batching;
@@ -28,7 +30,7 @@ use crate::schedules::ScheduleSpec;
 /// | `optimiser` or `optimisers.NAME`, `flows.NAME` | one is required | who trains |
 /// | `schedule`, `schedules.NAME` | flow-resolved | step sizes, for all and for one |
 /// | `observe`, `stop` | see there | what is written, when it ends |
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// A title for people.
@@ -84,8 +86,54 @@ pub struct Recipe {
     pub stop: Stop,
 }
 
+impl Recipe {
+    /// What no type can say: somebody trains, schedules have an optimiser, seeds differ, runs end.
+    pub fn check(&self) -> Result<(), RecipeError> {
+        if self.optimisers.is_empty() && self.flows.is_empty() {
+            return Err(RecipeError::NoOptimiser);
+        }
+        if let Some(name) = self.flows.keys().find(|name| self.optimisers.contains_key(*name)) {
+            return Err(RecipeError::SharedName { name: name.clone() });
+        }
+        if let Some(name) = self.schedules.keys().find(|name| !self.optimisers.contains_key(*name)) {
+            let hint = Box::new(Hint::new(name, self.optimisers.keys()));
+            return Err(RecipeError::UnknownSchedule { name: name.clone(), hint });
+        }
+        if self.seeds.is_empty() {
+            return Err(RecipeError::NoSeeds);
+        }
+        let mut sorted = self.seeds.clone();
+        sorted.sort_unstable();
+        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(RecipeError::DuplicateSeed { seed: twice[0] });
+        }
+        if self.stop == Stop::default() {
+            return Err(RecipeError::NeverStops);
+        }
+        match &self.stop.certificate {
+            Some(rule) if !self.observe.norms.contains(&rule.norm) => {
+                let observed: Vec<String> = self.observe.norms.iter().map(NormSpec::to_string).collect();
+                Err(RecipeError::CertificateNorm { norm: rule.norm.to_string(), observed: observed.join(", ") })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The whole recipe as TOML, defaults included; it reads back as the same recipe, every number to its last bit.
+    ///
+    /// Seeds from 2⁶³ on are written as they are, which is more than some other readers of TOML accept.
+    pub fn to_toml(&self) -> Result<String, RecipeError> {
+        toml::to_string(self).map_err(|error| RecipeError::Unwritable(error.to_string()))
+    }
+
+    /// Reads a recipe that [`Recipe::to_toml`] wrote.
+    pub fn from_resolved(text: &str) -> Result<Self, super::RunError> {
+        toml::from_str(text).map_err(|error| super::RunError::Unreadable(error.to_string()))
+    }
+}
+
 /// What is measured and how often.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Observe {
     /// Norms for margins, alignment and KKT measures.
@@ -118,7 +166,7 @@ impl Default for Observe {
 }
 
 /// When a run ends; whichever holds first. Absent rules never hold.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stop {
     /// log₁₀ of the summed loss is at or below this.
@@ -142,7 +190,7 @@ pub struct Stop {
 }
 
 /// A certificate to stop at: margin bracket for linear models, KKT gap and slack for networks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CertificateRule {
     /// One of the observed norms.
@@ -161,17 +209,4 @@ fn flow_resolved() -> ScheduleSpec {
 
 fn he_normal() -> Initialiser {
     Initialiser::HeNormal { scale: 1.0 }
-}
-
-impl Recipe {
-    /// The recipe as TOML, every setting written out.
-    pub fn to_toml(&self) -> Result<String, super::RunError> {
-        toml::to_string_pretty(self)
-            .map_err(|error| super::RunError::Recipe { doing: "written", what: error.to_string() })
-    }
-
-    /// Reads a recipe that [`Recipe::to_toml`] wrote.
-    pub fn from_resolved(text: &str) -> Result<Self, super::RunError> {
-        toml::from_str(text).map_err(|error| super::RunError::Recipe { doing: "read", what: error.to_string() })
-    }
 }

@@ -1,12 +1,13 @@
 //! The description of a flow.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::norms::{NormError, NormSpec};
 use crate::potentials::{PotentialError, PotentialSpec};
 
 /// A continuous-time dynamics.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FlowSpec {
     /// Steepest flow in a smooth norm (ℓ2, ℓp, quadratic, Frobenius); gradient flow for ℓ2.
@@ -29,8 +30,8 @@ impl FlowSpec {
 }
 
 /// Local error allowed per step: |error| ≤ absolute + relative · |value|, in the root mean square over the entries.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Tolerance {
     /// Relative part.
     pub relative: f64,

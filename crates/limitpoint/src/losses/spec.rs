@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cross_entropy::CrossEntropy;
@@ -62,7 +63,7 @@ pub enum LossError {
 /// assert_eq!("huber".parse::<LossSpec>()?.to_string(), "huber(delta=1)");
 /// # Ok::<(), limitpoint::losses::LossError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossSpec {
     /// e^−q.

@@ -1,5 +1,6 @@
 //! Activation functions with their degree of homogeneity.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::CatalogueEntry;
@@ -16,7 +17,7 @@ use crate::catalogue::CatalogueEntry;
 /// assert_eq!((squared.value(3.0), squared.slope(3.0), squared.degree()), (9.0, 6.0, 2));
 /// assert_eq!(Activation::Relu.slope(0.0), 0.0);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Activation {
     /// σ(z) = z.

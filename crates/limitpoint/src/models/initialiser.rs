@@ -1,5 +1,6 @@
 //! Where training starts.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::CatalogueEntry;
@@ -18,7 +19,7 @@ use crate::params::ParamLayout;
 /// assert!(theta[..200].iter().all(|w| w.abs() <= 0.1 / 4.0)); // U[−α/fan-in, α/fan-in]
 /// # Ok::<(), limitpoint::params::ParamsError>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Initialiser {
     /// Uniform on [−α/fan-in, α/fan-in] (A.expTS: w on α/d, u on α/width).

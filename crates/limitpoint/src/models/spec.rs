@@ -1,5 +1,6 @@
 //! The description of a model, as files, the command line and Python speak it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dense::Architecture;
@@ -8,7 +9,7 @@ use crate::catalogue::CatalogueEntry;
 use crate::linalg::Matrix;
 
 /// Where a network has biases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Biases {
     /// Nowhere.
@@ -21,7 +22,7 @@ pub enum Biases {
 }
 
 /// The number a network computes in; parameters and gradients are doubles either way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
     /// 64 bits.
@@ -32,7 +33,7 @@ pub enum Precision {
 }
 
 /// The factor in front of the output.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutputScale {
     /// 1.
@@ -70,7 +71,7 @@ impl Default for Compute {
 /// assert_eq!(model.homogeneity().unwrap().degree, 2.0);
 /// # Ok::<(), limitpoint::models::ModelError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ModelSpec {
     /// Φ(x) = W x; binary, multi-class or regression by the targets.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::composite::{Composite, Layer, Rule};
@@ -34,7 +35,7 @@ use crate::params::{Block, ParamLayout};
 /// assert!(NormSpec::Lp { p: 0.5 }.build_vector(3).is_err());
 /// # Ok::<(), limitpoint::norms::NormError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum NormSpec {
     /// Σ|vᵢ|; coordinate descent on the first largest entry of the gradient.
@@ -85,7 +86,7 @@ pub enum NormSpec {
 }
 
 /// The norm of one block inside [`NormSpec::Max`] or [`NormSpec::Sum`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BlockNorm {
     /// Name of a block of the layout, or `*` for every block not named. Frozen blocks are skipped.

@@ -1,9 +1,10 @@
 //! Which steps are recorded.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which steps a recorder sees; the first step (0) always is one of them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Spacing {
     /// About `per_decade` steps in every factor of ten.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Optimiser, OptimiserError, OptimiserState, step_factor};
@@ -11,7 +12,7 @@ use crate::potentials::{MirrorPotential, PotentialSpec};
 use crate::schedules::StepContext;
 
 /// In which space the momentum of mirror descent is added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MomentumSpace {
     /// β(∇R(θ) − ∇R(θ⁻)) is added to the dual iterate (B eq. 7); keeps the limit (B Theorem 1a).

@@ -1,5 +1,6 @@
 //! Muon: momentum, then the polar factor.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::moments::ScaledMoment;
@@ -10,7 +11,7 @@ use crate::params::{Block, ParamLayout};
 use crate::schedules::StepContext;
 
 /// How the polar factor is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum PolarMethod {
     /// By singular value decomposition.
@@ -25,7 +26,7 @@ pub enum PolarMethod {
 }
 
 /// What vectors (blocks with one row or column) do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OtherBlocks {
     /// Their polar factor too: g/‖g‖₂.

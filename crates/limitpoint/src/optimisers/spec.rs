@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::adagrad::AdaGrad;
@@ -29,7 +30,7 @@ use crate::potentials::PotentialSpec;
 /// let adam: OptimiserSpec = serde_json::from_str(r#"{"adam": {"epsilon": 0.0}}"#).unwrap();
 /// assert_eq!(adam, OptimiserSpec::Adam { beta1: 0.9, beta2: 0.999, epsilon: 0.0 });
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum OptimiserSpec {
     /// Steepest descent in a norm.

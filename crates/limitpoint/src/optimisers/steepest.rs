@@ -1,5 +1,6 @@
 //! Steepest descent in any norm.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::clarke::minimum_norm;
@@ -12,7 +13,7 @@ use crate::params::ParamLayout;
 use crate::schedules::StepContext;
 
 /// Whether a step carries the dual norm of the gradient.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scaling {
     /// ‖Δ‖ = ‖g‖_*: steepest descent as in A eq. (1) and B eq. (11); gradient descent for ℓ2.

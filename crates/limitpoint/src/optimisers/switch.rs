@@ -1,5 +1,6 @@
 //! One optimiser until an event, another after it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Optimiser, OptimiserError, OptimiserState};
@@ -8,7 +9,7 @@ use crate::objective::Objective;
 use crate::schedules::StepContext;
 
 /// When to switch.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Event {
     /// Every training example is classified correctly (A.fig1switch).

@@ -1,5 +1,6 @@
 //! The description of a potential, as files, the command line and Python speak it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -29,7 +30,7 @@ use crate::params::ParamLayout;
 /// assert_eq!(potential.value(&[3.0]), 9.0 + 4.5);
 /// # Ok::<(), limitpoint::potentials::PotentialError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum PotentialSpec {
     /// ‖θ‖₂²/2: gradient descent.
@@ -72,7 +73,7 @@ pub enum PotentialSpec {
 }
 
 /// The matrix D of a quadratic potential, over the trainable entries in order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum QuadraticWeights {
     /// A positive diagonal; a single weight serves all entries.
@@ -82,7 +83,7 @@ pub enum QuadraticWeights {
 }
 
 /// The potential of one block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlockPotential {
     /// Name of the block, or `*` for all blocks not named.

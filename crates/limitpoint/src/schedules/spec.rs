@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Schedule;
@@ -86,7 +87,7 @@ pub enum ScheduleError {
 /// assert_eq!(spec.to_string(), "polynomial(rate=0.2, power=1)");
 /// # Ok::<(), limitpoint::schedules::ScheduleError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ScheduleSpec {
     /// η = rate.

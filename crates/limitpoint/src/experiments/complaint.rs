@@ -1,0 +1,351 @@
+//! What can be wrong with an experiment file or an override, said with the place and a remedy.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A text that values were read from: a file, a built-in, or one override.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Text {
+    /// Name of the file or of the built-in; empty for values nobody wrote.
+    pub name: String,
+    /// What it says.
+    pub content: String,
+    /// Whether it is an override of the command line.
+    pub is_override: bool,
+}
+
+/// A place in a file or an override.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spot {
+    text: Arc<Text>,
+    start: usize,
+    end: usize,
+}
+
+impl Spot {
+    pub(super) fn new(text: &Arc<Text>, range: std::ops::Range<usize>) -> Self {
+        Self { text: Arc::clone(text), start: range.start, end: range.end }
+    }
+
+    /// The place of a value that comes from the defaults.
+    pub(super) fn nowhere() -> Self {
+        let text = Text { name: "defaults".into(), content: String::new(), is_override: false };
+        Self { text: Arc::new(text), start: 0, end: 0 }
+    }
+
+    /// The file, the built-in, or the whole override.
+    pub fn origin(&self) -> &str {
+        if self.text.is_override { &self.text.content } else { &self.text.name }
+    }
+
+    /// Line, from 1.
+    pub fn line(&self) -> usize {
+        self.before().matches('\n').count() + 1
+    }
+
+    /// Column in characters, from 1.
+    pub fn column(&self) -> usize {
+        self.before().rsplit('\n').next().unwrap_or_default().chars().count() + 1
+    }
+
+    fn before(&self) -> &str {
+        let mut end = self.start.min(self.text.content.len());
+        while !self.text.content.is_char_boundary(end) {
+            end -= 1;
+        }
+        &self.text.content[..end]
+    }
+
+    /// The line with a caret under the place; empty for very long and empty lines.
+    fn excerpt(&self) -> String {
+        const LONGEST: usize = 160;
+        let line = self.text.content.lines().nth(self.line() - 1).unwrap_or_default();
+        let (length, column) = (line.chars().count(), self.column());
+        if line.trim().is_empty() || length > LONGEST {
+            return String::new();
+        }
+        let shown: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let marked = self.text.content.get(self.start..self.end).unwrap_or_default();
+        let width = marked.lines().next().unwrap_or_default().chars().count();
+        let carets = "^".repeat(width.clamp(1, (length + 1).saturating_sub(column).max(1)));
+        format!("\n  {shown}\n  {}{carets}", " ".repeat(column - 1))
+    }
+}
+
+/// `experiment.toml:3:1`, or `override 'seed=x'`.
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.text.is_override {
+            write!(f, "override '{}'", self.text.content)
+        } else {
+            write!(f, "{}:{}:{}", self.text.name, self.line(), self.column())
+        }
+    }
+}
+
+/// What would have been allowed, and which of it is nearest.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hint {
+    /// The nearest allowed word, if one is near.
+    pub suggestion: Option<String>,
+    /// Everything allowed.
+    pub allowed: Vec<String>,
+}
+
+impl Hint {
+    pub(super) fn new<S: AsRef<str>>(found: &str, allowed: impl IntoIterator<Item = S>) -> Self {
+        let allowed: Vec<String> = allowed.into_iter().map(|word| word.as_ref().to_owned()).collect();
+        Self { suggestion: nearest(found, &allowed), allowed }
+    }
+}
+
+/// `; did you mean 'loss'? Allowed: data, loss, model`.
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.suggestion {
+            Some(word) => write!(f, "; did you mean '{word}'? ")?,
+            None => f.write_str("; ")?,
+        }
+        match self.allowed.as_slice() {
+            [] => f.write_str("nothing is allowed here"),
+            words => write!(f, "allowed: {}", words.join(", ")),
+        }
+    }
+}
+
+/// The allowed word within a third of the letters of `found`, the nearest first.
+fn nearest(found: &str, allowed: &[String]) -> Option<String> {
+    const LONGEST: usize = 64;
+    let letters: Vec<char> = found.to_lowercase().chars().collect();
+    if letters.is_empty() || letters.len() > LONGEST {
+        return None;
+    }
+    let scored = allowed.iter().map(|word| (distance(&letters, &word.chars().collect::<Vec<_>>()), word));
+    let (score, word) = scored.min_by_key(|(score, _)| *score)?;
+    (score <= (letters.len() / 3).max(1)).then(|| word.clone())
+}
+
+/// Letters inserted, removed, changed or swapped with their neighbour.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let change = usize::from(a[i - 1] != b[j - 1]);
+                let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+/// ` in 'model.network'`, or nothing at the top.
+fn within(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!(" in '{path}'") }
+}
+
+/// What an experiment file, an override or a recipe is refused for.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecipeError {
+    /// The file is not TOML.
+    #[error("{spot}: this is not TOML: {problem}{}", spot.excerpt())]
+    Syntax {
+        /// Where.
+        spot: Box<Spot>,
+        /// What the parser says.
+        problem: String,
+    },
+    /// A key that does not exist.
+    #[error("{spot}: unknown key '{key}'{}{hint}{}", within(inside), spot.excerpt())]
+    UnknownKey {
+        /// Where.
+        spot: Box<Spot>,
+        /// The key.
+        key: String,
+        /// The table it stands in; empty at the top.
+        inside: String,
+        /// What is allowed.
+        hint: Box<Hint>,
+    },
+    /// A word that names none of the choices.
+    #[error("{spot}: '{found}' is not known{}{hint}{}", within(inside), spot.excerpt())]
+    UnknownChoice {
+        /// Where.
+        spot: Box<Spot>,
+        /// The word.
+        found: String,
+        /// The key it was given to.
+        inside: String,
+        /// What is allowed.
+        hint: Box<Hint>,
+    },
+    /// A key without which nothing can start.
+    #[error("{spot}: the key '{key}' is missing{}; add it here, in the base or as an override{}", within(inside), spot.excerpt())]
+    MissingKey {
+        /// Where the table begins.
+        spot: Box<Spot>,
+        /// The key.
+        key: String,
+        /// The table it is missing in; empty at the top.
+        inside: String,
+    },
+    /// A value of the wrong type or form.
+    #[error("{spot}: {problem}{}", spot.excerpt())]
+    Value {
+        /// Where.
+        spot: Box<Spot>,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
+    /// A name that is neither built in nor a file.
+    #[error("'{name}' is no built-in experiment{hint}; a file is named by a path that ends in .toml")]
+    UnknownSource {
+        /// The name.
+        name: String,
+        /// The built-in ones.
+        hint: Box<Hint>,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read '{}': {problem}{}", path.display(), asked_by.as_ref().map_or_else(String::new, |spot| format!("; it is the base named at {spot}{}", spot.excerpt())))]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        problem: String,
+        /// Where it was named as a base, if it was.
+        asked_by: Option<Box<Spot>>,
+    },
+    /// Bases that lead back to themselves.
+    #[error("the bases go round in a circle: {}; remove one `base`", chain.join(" → "))]
+    Cycle {
+        /// The files in order.
+        chain: Vec<String>,
+    },
+    /// Too long a chain of bases.
+    #[error("more than {} bases stand on each other: {}; merge some of them", chain.len() - 1, chain.join(" → "))]
+    TooDeep {
+        /// The files in order.
+        chain: Vec<String>,
+    },
+    /// Sweeps whose product is too large.
+    #[error("the sweeps make {count} combinations, but at most {limit} are allowed; sweep over fewer values")]
+    TooManyPoints {
+        /// How many.
+        count: usize,
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// A recipe that TOML cannot hold.
+    #[error("the recipe cannot be written as TOML: {0}")]
+    Unwritable(String),
+    /// Nobody trains.
+    #[error("the experiment has no optimiser and no flow; add optimiser = \"gradient\"")]
+    NoOptimiser,
+    /// Two runs would bear the same name.
+    #[error("the name '{name}' is given to an optimiser and to a flow; rename one of them")]
+    SharedName {
+        /// The name.
+        name: String,
+    },
+    /// A schedule for nobody.
+    #[error("schedules has an entry '{name}', but no optimiser is called so{hint}")]
+    UnknownSchedule {
+        /// The name.
+        name: String,
+        /// The optimisers there are.
+        hint: Box<Hint>,
+    },
+    /// No seed.
+    #[error("the list of seeds is empty; write seeds = [0]")]
+    NoSeeds,
+    /// A seed given twice.
+    #[error("the seed {seed} is given twice; every run needs its own")]
+    DuplicateSeed {
+        /// The seed.
+        seed: u64,
+    },
+    /// No rule would ever end a run.
+    #[error(
+        "no rule would ever end a run; give at least one of stop.steps, stop.log10_loss, stop.log10_time, \
+         stop.seconds, stop.direction or stop.certificate"
+    )]
+    NeverStops,
+    /// A certificate in a norm that is not measured.
+    #[error(
+        "stop.certificate waits for the norm '{norm}', which is not observed; add it to observe.norms, now {observed}"
+    )]
+    CertificateNorm {
+        /// The norm.
+        norm: String,
+        /// What is observed.
+        observed: String,
+    },
+}
+
+impl RecipeError {
+    pub(super) fn value(spot: &Spot, problem: impl Into<String>) -> Self {
+        Self::Value { spot: Box::new(spot.clone()), problem: problem.into() }
+    }
+
+    pub(super) fn choice<S: AsRef<str>>(spot: &Spot, found: &str, allowed: impl IntoIterator<Item = S>) -> Self {
+        let hint = Box::new(Hint::new(found, allowed));
+        Self::UnknownChoice { spot: Box::new(spot.clone()), found: found.into(), inside: String::new(), hint }
+    }
+
+    /// The place in a file or override, where there is one.
+    pub fn spot(&self) -> Option<&Spot> {
+        match self {
+            Self::Syntax { spot, .. }
+            | Self::UnknownKey { spot, .. }
+            | Self::UnknownChoice { spot, .. }
+            | Self::MissingKey { spot, .. }
+            | Self::Value { spot, .. } => Some(spot),
+            Self::File { asked_by, .. } => asked_by.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spot(content: &str, range: std::ops::Range<usize>) -> Spot {
+        let text = Text { name: "a.toml".into(), content: content.into(), is_override: false };
+        Spot::new(&Arc::new(text), range)
+    }
+
+    #[test]
+    fn places_count_lines_and_characters() {
+        let place = spot("ä = 1\nβγ = [2]\n", 12..15);
+        assert_eq!((place.line(), place.column()), (2, 5 + 1));
+        let place = spot("x = 1\nloss = 2\n", 6..10);
+        assert_eq!(place.to_string(), "a.toml:2:1");
+        assert_eq!(place.excerpt(), "\n  loss = 2\n  ^^^^");
+        // in the middle of a letter, and past the end
+        assert_eq!(spot("ä", 1..2).column(), 1);
+        assert_eq!(spot("ab", 9..12).column(), 3);
+    }
+
+    #[test]
+    fn near_words_are_suggested_and_far_ones_are_not() {
+        let known = ["loss", "model", "optimiser"];
+        for (found, expected) in
+            [("los", Some("loss")), ("lsos", Some("loss")), ("optimizer", Some("optimiser")), ("Model", Some("model"))]
+        {
+            assert_eq!(Hint::new(found, known).suggestion.as_deref(), expected, "{found}");
+        }
+        for far in ["x", "", "schedule", "ooooooooooooo"] {
+            assert_eq!(Hint::new(far, known).suggestion, None, "{far}");
+        }
+        assert_eq!(Hint::new("los", known).to_string(), "; did you mean 'loss'? allowed: loss, model, optimiser");
+    }
+}

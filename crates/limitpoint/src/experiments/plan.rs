@@ -1,0 +1,178 @@
+//! From a source and overrides to the recipes that are run.
+
+use super::Recipe;
+use super::complaint::RecipeError;
+use super::node::{Entry, Kind, Node, Table};
+use super::overrides::{Override, Target, put};
+use super::read::read;
+use super::shape::Shape;
+use super::shorthand::automatic_name;
+use super::source::{RecipeSource, drop_optimisers};
+
+/// The most combinations that sweeps may have together.
+const MOST_POINTS: usize = 100_000;
+
+/// All that is to be run: one recipe, or one for every combination of swept settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Name of the built-in, or of the file without `.toml`.
+    pub name: String,
+    /// The recipe of the first point.
+    pub base: Recipe,
+    /// Keys that are swept, as they were written; the last one varies fastest.
+    pub swept: Vec<String>,
+    /// One recipe per combination; a single one without settings where nothing is swept.
+    pub points: Vec<PlanPoint>,
+}
+
+/// One combination of swept settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanPoint {
+    /// Swept keys and their values here, in the order of the overrides.
+    pub settings: Vec<(String, String)>,
+    /// What is run.
+    pub recipe: Recipe,
+}
+
+/// Resolves the bases of a source, applies overrides and checks every recipe.
+///
+/// An override is `key=value`. The key is a path such as `model.network.widths`; tags of choices may be left out
+/// (`model.widths`), and `seed`, `init`, `model.width` and `optimiser` are short for `seeds`, `initialiser`, a list of
+/// one width and the only optimiser. A value is TOML or bare text. Several values with commas between them, or a range
+/// `a..b`, `a..b+step`, `a..b*factor`, make a sweep; seeds are collected instead. Overrides apply in order, the last one
+/// wins.
+///
+/// ```
+/// use limitpoint::experiments::{RecipeSource, plan};
+/// let source = RecipeSource::find("digits")?;
+/// let plan = plan(&source, &["model.width=16..64*2".into(), "seed=1,2".into()])?;
+/// assert_eq!(plan.points.len(), 3);
+/// assert_eq!(plan.points[1].settings, [("model.width".to_string(), "32".to_string())]);
+/// assert_eq!(plan.base.seeds, [1, 2]);
+/// # Ok::<(), limitpoint::experiments::RecipeError>(())
+/// ```
+pub fn plan(source: &RecipeSource, overrides: &[String]) -> Result<Plan, RecipeError> {
+    let overrides: Vec<Override> = overrides.iter().map(|text| Override::parse(text)).collect::<Result<_, _>>()?;
+    let mut growth = Growth { overrides: &overrides, points: Vec::new() };
+    growth.grow(Branch { tree: source.resolve()?, settings: Vec::new(), seeded: false, width: 1 }, 0)?;
+    let points = growth.points;
+    let first = points.first().ok_or(RecipeError::TooManyPoints { count: 0, limit: MOST_POINTS })?;
+    let swept = first.settings.iter().map(|(key, _)| key.clone()).collect();
+    Ok(Plan { name: source.name().to_owned(), base: first.recipe.clone(), swept, points })
+}
+
+struct Growth<'a> {
+    overrides: &'a [Override],
+    points: Vec<PlanPoint>,
+}
+
+/// A tree to which some overrides are applied.
+#[derive(Clone)]
+struct Branch {
+    tree: Node,
+    settings: Vec<(String, String)>,
+    /// Whether an override has already set the seeds.
+    seeded: bool,
+    /// Product of the sweeps so far.
+    width: usize,
+}
+
+impl Growth<'_> {
+    fn grow(&mut self, mut branch: Branch, from: usize) -> Result<(), RecipeError> {
+        for (index, change) in self.overrides.iter().enumerate().skip(from) {
+            let key = change.key();
+            if branch.settings.iter().any(|(swept, _)| *swept == key) {
+                let problem = format!("'{key}' is swept by an earlier override and set again here; keep one of them");
+                return Err(RecipeError::value(&change.key_spot(), problem));
+            }
+            let target = change.target(&branch.tree)?;
+            let mut values = change.values(&target)?;
+            if matches!(target, Target::Seeds) {
+                branch.add_seeds(change, values.into_iter().map(|(_, node)| node).collect());
+                continue;
+            }
+            if values.len() > 1 {
+                branch.width = branch.width.saturating_mul(values.len());
+                if branch.width > MOST_POINTS {
+                    return Err(RecipeError::TooManyPoints { count: branch.width, limit: MOST_POINTS });
+                }
+                for (text, value) in values {
+                    let mut next = branch.clone();
+                    next.settings.push((key.clone(), text));
+                    next.set(change, &target, value);
+                    self.grow(next, index + 1)?;
+                }
+                return Ok(());
+            }
+            if let Some((_, value)) = values.pop() {
+                branch.set(change, &target, value);
+            }
+        }
+        let recipe: Recipe = read(&branch.tree)?;
+        recipe.check()?;
+        self.points.push(PlanPoint { settings: branch.settings, recipe });
+        Ok(())
+    }
+}
+
+impl Branch {
+    /// Values one by one or as lists; later overrides add to earlier ones.
+    fn add_seeds(&mut self, change: &Override, values: Vec<Node>) {
+        let spot = change.key_spot();
+        let mut seeds = match self.tree.get("seeds").map(|node| &node.kind) {
+            Some(Kind::List(seeds)) if self.seeded => seeds.clone(),
+            _ => Vec::new(),
+        };
+        for value in values {
+            match value.kind {
+                Kind::List(items) => seeds.extend(items),
+                _ => seeds.push(value),
+            }
+        }
+        self.seeded = true;
+        put(&mut self.tree, Some(Shape::recipe()), &["seeds".into()], &spot, Node::new(Kind::List(seeds), &spot));
+    }
+
+    fn set(&mut self, change: &Override, target: &Target, value: Node) {
+        let spot = change.key_spot();
+        match target {
+            Target::Seeds => {}
+            Target::Optimiser => {
+                let optimisers = Node::single(&automatic_name(&value), value);
+                let above = Node::single("optimisers", optimisers.clone());
+                drop_optimisers(&mut self.tree, &above);
+                put(&mut self.tree, Some(Shape::recipe()), &["optimisers".into()], &spot, optimisers);
+            }
+            Target::Path { path, wrap, .. } => {
+                let named = self.automatically_named();
+                let value = if *wrap { Node::new(Kind::List(vec![value.clone()]), &value.spot) } else { value };
+                put(&mut self.tree, Some(Shape::recipe()), path, &spot, value);
+                if let Some(name) = named.filter(|_| change.key().starts_with("optimiser.")) {
+                    self.rename(&name);
+                }
+            }
+        }
+    }
+
+    /// The name of the only optimiser, if it tells what the optimiser is.
+    fn automatically_named(&self) -> Option<String> {
+        let (name, node) = self.tree.get("optimisers")?.only()?;
+        (automatic_name(node) == name).then(|| name.to_owned())
+    }
+
+    /// Keeps the name of the only optimiser true: a gradient descent made spectral is called spectral.
+    fn rename(&mut self, old: &str) {
+        let Some(new) = self.tree.get("optimisers").and_then(Node::only).map(|(_, node)| automatic_name(node)) else {
+            return;
+        };
+        for key in ["optimisers", "schedules"] {
+            let table =
+                self.tree.table_mut().and_then(|table| table.get_mut(key)).and_then(|entry| entry.node.table_mut());
+            if let Some(table) = table.filter(|table| table.contains_key(old)) {
+                let entries = std::mem::take(table);
+                let renamed = |(name, entry): (String, Entry)| (if name == old { new.clone() } else { name }, entry);
+                *table = entries.into_iter().map(renamed).collect::<Table>();
+            }
+        }
+    }
+}
