@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::data::Data;
+
 /// Where does an optimiser go?
 ///
 /// limitpoint trains linear models and homogeneous networks in any geometry, down to losses far below what a float can
@@ -27,6 +29,8 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint bench\n  limitpoint bench --python .venv/bin/python --seconds 2\n  limitpoint bench --scaling --format json"
     )]
     Bench(Bench),
+    /// List and fetch data sets.
+    Data(Data),
 }
 
 /// Arguments of `list`.

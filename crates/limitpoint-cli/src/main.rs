@@ -16,6 +16,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.verb {
         Verb::List(list) => commands::list::run(&list),
         Verb::Bench(bench) => commands::bench::run(&bench),
+        Verb::Data(data) => commands::data::run(&data),
     };
     match outcome {
         Ok(code) => code,

@@ -1,6 +1,7 @@
 //! One file per verb.
 
 pub mod bench;
+pub mod data;
 pub mod list;
 
 use std::io::Write;
