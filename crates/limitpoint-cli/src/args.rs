@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::completions::Completions;
 use crate::commands::data::Data;
+use crate::commands::doctor::Doctor;
 
 /// Where does an optimiser go?
 ///
@@ -31,6 +33,16 @@ pub enum Verb {
     Bench(Bench),
     /// List and fetch data sets.
     Data(Data),
+    /// Say what this machine offers and whether something would keep a run from working.
+    #[command(
+        after_help = "Exits with 0 if all is well, with 1 if not.\n\nExamples:\n  limitpoint doctor\n  limitpoint doctor --format json"
+    )]
+    Doctor(Doctor),
+    /// Print what a shell needs to complete the command line.
+    #[command(
+        after_help = "Examples:\n  limitpoint completions bash > ~/.local/share/bash-completion/completions/limitpoint\n  limitpoint completions fish > ~/.config/fish/completions/limitpoint.fish"
+    )]
+    Completions(Completions),
 }
 
 /// Arguments of `list`.
