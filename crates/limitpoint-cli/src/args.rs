@@ -4,6 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::completions::Completions;
+use crate::commands::data::Data;
+use crate::commands::doctor::Doctor;
+
 /// Where does an optimiser go?
 ///
 /// limitpoint trains linear models and homogeneous networks in any geometry, down to losses far below what a float can
@@ -27,6 +31,18 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint bench\n  limitpoint bench --python .venv/bin/python --seconds 2\n  limitpoint bench --scaling --format json"
     )]
     Bench(Bench),
+    /// List and fetch data sets.
+    Data(Data),
+    /// Say what this machine offers and whether something would keep a run from working.
+    #[command(
+        after_help = "Exits with 0 if all is well, with 1 if not.\n\nExamples:\n  limitpoint doctor\n  limitpoint doctor --format json"
+    )]
+    Doctor(Doctor),
+    /// Print what a shell needs to complete the command line.
+    #[command(
+        after_help = "Examples:\n  limitpoint completions bash > ~/.local/share/bash-completion/completions/limitpoint\n  limitpoint completions fish > ~/.config/fish/completions/limitpoint.fish"
+    )]
+    Completions(Completions),
 }
 
 /// Arguments of `list`.

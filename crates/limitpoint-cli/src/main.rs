@@ -16,6 +16,9 @@ fn main() -> ExitCode {
     let outcome = match arguments.verb {
         Verb::List(list) => commands::list::run(&list),
         Verb::Bench(bench) => commands::bench::run(&bench),
+        Verb::Data(data) => commands::data::run(&data),
+        Verb::Doctor(doctor) => commands::doctor::run(&doctor),
+        Verb::Completions(completions) => commands::completions::run(&completions),
     };
     match outcome {
         Ok(code) => code,

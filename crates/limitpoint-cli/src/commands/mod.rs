@@ -1,6 +1,9 @@
 //! One file per verb.
 
 pub mod bench;
+pub mod completions;
+pub mod data;
+pub mod doctor;
 pub mod list;
 
 use std::io::Write;

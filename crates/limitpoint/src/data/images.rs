@@ -16,6 +16,22 @@ use crate::numeric::{RandomStream, Streams};
 /// The environment variable that names the folder of downloaded datasets.
 const DATA_VARIABLE: &str = "LIMITPOINT_DATA";
 
+/// The folder of downloaded data sets, one subfolder each: `LIMITPOINT_DATA`, else `limitpoint` in the user's cache folder
+/// (`XDG_CACHE_HOME`, else `~/.cache`, or `LOCALAPPDATA` on Windows); none where no such variable is set.
+///
+/// ```
+/// if let Some(folder) = limitpoint::data::data_folder() {
+///     assert!(!folder.as_os_str().is_empty());
+/// }
+/// ```
+pub fn data_folder() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable(DATA_VARIABLE).or_else(|| {
+        let cache = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
+        Some(cache.or_else(|| variable("LOCALAPPDATA"))?.join("limitpoint"))
+    })
+}
+
 /// Images of one shape with labels 0..`classes`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ByteImages {
@@ -91,7 +107,7 @@ impl ByteImages {
 ///
 /// | setting | default | purpose |
 /// |---|---|---|
-/// | `dir` | `$LIMITPOINT_DATA/mnist` or `…/cifar10` | the folder |
+/// | `dir` | `mnist`, `fashion-mnist` or `cifar10` in [`data_folder`] | the folder |
 /// | `pair` | all ten classes | `[a, b]`: the binary task a (+1) against b (−1) |
 /// | `count` | all | number of training images, drawn at random |
 /// | `test-count` | all | number of test images; 0 for no test set |
@@ -102,7 +118,7 @@ impl ByteImages {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ImageFolder {
-    /// The folder; by default below the folder named by `LIMITPOINT_DATA`.
+    /// The folder; by default below [`data_folder`].
     pub dir: Option<PathBuf>,
     /// Classes that become +1 and −1; all classes if absent.
     pub pair: Option<[usize; 2]>,
@@ -126,13 +142,15 @@ impl ImageFolder {
         if let Some(dir) = &self.dir {
             return Ok(dir.clone());
         }
-        match std::env::var_os(DATA_VARIABLE) {
-            Some(root) if !root.is_empty() => Ok(PathBuf::from(root).join(subfolder)),
-            _ => Err(DataError::Missing {
+        let searched = data_folder().map(|root| root.join(subfolder));
+        match searched {
+            Some(folder) if folder.is_dir() => Ok(folder),
+            searched => Err(DataError::Missing {
                 what: subfolder.to_owned(),
-                searched: None,
+                searched,
                 remedy: format!(
-                    "set dir to the folder with its files, or {DATA_VARIABLE} to the folder that contains {subfolder}/"
+                    "run `limitpoint data fetch {subfolder}`, set dir to the folder with its files, or {DATA_VARIABLE} to the \
+                     folder that contains {subfolder}/"
                 ),
             }),
         }

@@ -49,7 +49,7 @@ pub use digits::Digits;
 pub use error::DataError;
 pub use file::{File, FileFormat};
 pub use gaussians::Gaussians;
-pub use images::ImageFolder;
+pub use images::{ImageFolder, data_folder};
 pub use regression::{Regression, Solution};
 pub use spec::{DataSpec, DataSplit, GroundTruth};
 pub use task::Task;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CircleTeacher, DataError, Dataset, Digits, File, Gaussians, ImageFolder, Regression, ReluTeacher, TeacherStudent,
-    cifar, idx,
+    cifar, idx, images::ByteImages,
 };
 use crate::catalogue::CatalogueEntry;
 use crate::numeric::Streams;
@@ -65,6 +65,8 @@ pub enum DataSpec {
     Digits(Digits),
     /// MNIST from its four IDX files.
     Mnist(ImageFolder),
+    /// Fashion-MNIST, clothes in the format of MNIST.
+    FashionMnist(ImageFolder),
     /// CIFAR-10 from its binary batches.
     Cifar10(ImageFolder),
     /// The user's own file.
@@ -84,6 +86,13 @@ impl DataSpec {
                 let folder = spec.folder("mnist")?;
                 spec.load(streams, |test| idx::mnist(&folder, test))
             }
+            Self::FashionMnist(spec) => {
+                let folder = spec.folder("fashion-mnist")?;
+                spec.load(streams, |test| {
+                    let images = idx::mnist(&folder, test)?;
+                    Ok(ByteImages { name: format!("fashion-{}", images.name), ..images })
+                })
+            }
             Self::Cifar10(spec) => {
                 let folder = spec.folder("cifar10")?;
                 spec.load(streams, |test| cifar::cifar10(&folder, test))
@@ -101,6 +110,7 @@ impl DataSpec {
             Self::Regression(_) => "regression",
             Self::Digits(_) => "digits",
             Self::Mnist(_) => "mnist",
+            Self::FashionMnist(_) => "fashion-mnist",
             Self::Cifar10(_) => "cifar10",
             Self::File(_) => "file",
         }
@@ -128,6 +138,11 @@ impl DataSpec {
                 "28×28 images in [0,1] from IDX files, ten classes or a pair, or halved to 14×14",
                 "A.expAdam, D.exp",
             ),
+            entry(
+                "fashion-mnist",
+                "28×28 images of clothes in [0,1] from IDX files, ten classes or a pair",
+                "Xiao et al. 2017",
+            ),
             entry("cifar10", "3×32×32 images in [0,1] from binary batches, ten classes or a pair", "C.expVGG, D.exp"),
             entry("file", "npy, npz, csv, svmlight, idx, cifar10 or safetensors", "–"),
         ]
@@ -142,6 +157,7 @@ impl DataSpec {
             Self::Regression(Regression::default()),
             Self::Digits(Digits { classes: Some([3, 6]), count: Some(100), ..Default::default() }),
             Self::Mnist(ImageFolder { pair: Some([3, 6]), count: Some(100), ..Default::default() }),
+            Self::FashionMnist(ImageFolder { pair: Some([0, 9]), ..Default::default() }),
             Self::Cifar10(ImageFolder { count: Some(1000), ..Default::default() }),
             Self::File(File::at("data.csv")),
         ]
