@@ -4,9 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::compare::Compare;
 use crate::commands::completions::Completions;
 use crate::commands::data::Data;
 use crate::commands::doctor::Doctor;
+use crate::commands::report::Report;
+use crate::commands::run::{Resume, Run};
+use crate::commands::schema::Schema;
 
 /// Where does an optimiser go?
 ///
@@ -23,6 +27,22 @@ pub struct Arguments {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Run an experiment and write its report; without arguments, eight optimisers on embedded handwritten digits.
+    #[command(
+        after_help = "Examples:\n  limitpoint run\n  limitpoint run digits optimiser.norm=spectral seed=1,2,3 model.width=64..512*2\n  limitpoint run my.toml --out runs/mine --svg\n  limitpoint run digits loss=logistic --print-config\n\nExits with 0 if every run ended by a rule of its recipe, with 1 if one ended in trouble, with 2 if nothing could be run."
+    )]
+    Run(Run),
+    /// Go on with an experiment that was interrupted or killed.
+    #[command(after_help = "Examples:\n  limitpoint resume runs/showcase")]
+    Resume(Resume),
+    /// Write the report of an experiment anew from its records.
+    #[command(after_help = "Examples:\n  limitpoint report runs/showcase\n  limitpoint report runs/showcase --svg")]
+    Report(Report),
+    /// Put experiments side by side.
+    #[command(
+        after_help = "Examples:\n  limitpoint compare runs/showcase\n  limitpoint compare runs/digits runs/digits-2 --only seed1"
+    )]
+    Compare(Compare),
     /// Print every instance of a concept with its formula and reference.
     #[command(after_help = "Examples:\n  limitpoint list norms\n  limitpoint list optimisers --format json")]
     List(List),
@@ -33,6 +53,11 @@ pub enum Verb {
     Bench(Bench),
     /// List and fetch data sets.
     Data(Data),
+    /// Print the JSON schema of experiment files, for editors.
+    #[command(
+        after_help = "Examples:\n  limitpoint schema > experiment.schema.json\n\nIn an editor with Taplo, put at the top of a file:\n  #:schema ./experiment.schema.json"
+    )]
+    Schema(Schema),
     /// Say what this machine offers and whether something would keep a run from working.
     #[command(
         after_help = "Exits with 0 if all is well, with 1 if not.\n\nExamples:\n  limitpoint doctor\n  limitpoint doctor --format json"
@@ -76,6 +101,8 @@ pub enum Concept {
     Schedules,
     /// Data sets and loaders.
     Data,
+    /// Built-in experiments.
+    Experiments,
 }
 
 /// How results are printed.

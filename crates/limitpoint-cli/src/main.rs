@@ -14,6 +14,11 @@ use crate::args::{Arguments, Verb};
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.verb {
+        Verb::Run(run) => commands::run::run(&run),
+        Verb::Resume(resume) => commands::run::resume(&resume),
+        Verb::Report(report) => commands::report::run(&report),
+        Verb::Compare(compare) => commands::compare::run(&compare),
+        Verb::Schema(schema) => commands::schema::run(&schema),
         Verb::List(list) => commands::list::run(&list),
         Verb::Bench(bench) => commands::bench::run(&bench),
         Verb::Data(data) => commands::data::run(&data),

@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 /// Every concept `list` knows, with one key each that must be among its entries.
-const CONCEPTS: [(&str, &str); 9] = [
+const CONCEPTS: [(&str, &str); 10] = [
     ("norms", "spectral"),
     ("potentials", "hyperbolic"),
     ("losses", "exponential"),
@@ -13,6 +13,7 @@ const CONCEPTS: [(&str, &str); 9] = [
     ("optimisers", "steepest"),
     ("schedules", "flow-resolved"),
     ("data", "digits"),
+    ("experiments", "showcase"),
 ];
 
 fn limitpoint(arguments: &[&str]) -> Output {

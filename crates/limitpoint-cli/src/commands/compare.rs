@@ -44,8 +44,11 @@ struct Difference {
 
 /// Runs the verb.
 pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
-    let records =
-        arguments.folders.iter().map(|folder| Ok(ExperimentRecord::load(folder)?)).collect::<anyhow::Result<Vec<_>>>()?;
+    let records = arguments
+        .folders
+        .iter()
+        .map(|folder| Ok(ExperimentRecord::load(folder)?))
+        .collect::<anyhow::Result<Vec<_>>>()?;
     let wanted = |name: &str| arguments.only.as_ref().is_none_or(|text| name.contains(text.as_str()));
     let mut all = ExperimentRecord { name: "comparison".into(), ..ExperimentRecord::default() };
     for (record, folder) in records.iter().zip(&arguments.folders) {

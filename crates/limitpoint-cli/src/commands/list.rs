@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use limitpoint::catalogue::CatalogueEntry;
 use limitpoint::data::DataSpec;
+use limitpoint::experiments::RecipeSource;
 use limitpoint::losses::LossSpec;
 use limitpoint::models::{Activation, Initialiser, ModelSpec};
 use limitpoint::norms::NormSpec;
@@ -25,6 +26,7 @@ pub fn run(list: &List) -> anyhow::Result<ExitCode> {
         Concept::Optimisers => OptimiserSpec::catalogue(),
         Concept::Schedules => ScheduleSpec::catalogue(),
         Concept::Data => DataSpec::catalogue(),
+        Concept::Experiments => RecipeSource::catalogue(),
     };
     let text = match list.format {
         Format::Json => serde_json::to_string_pretty(&entries)? + "\n",

@@ -1,10 +1,17 @@
 //! One file per verb.
 
 pub mod bench;
+pub mod compare;
 pub mod completions;
 pub mod data;
 pub mod doctor;
 pub mod list;
+pub mod report;
+pub mod run;
+pub mod schema;
+
+mod progress;
+mod table;
 
 use std::io::Write;
 

@@ -95,7 +95,10 @@ pub fn run(arguments: &Run) -> anyhow::Result<ExitCode> {
     let folder = match &arguments.out {
         Some(folder) => {
             if !arguments.resume && ExperimentManifest::load(folder).is_ok() {
-                bail!("{} already holds an experiment; add --resume to go on with it, or choose another folder", folder.display());
+                bail!(
+                    "{} already holds an experiment; add --resume to go on with it, or choose another folder",
+                    folder.display()
+                );
             }
             folder.clone()
         }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::catalogue::CatalogueEntry;
 use super::complaint::{Hint, RecipeError, Spot, Text};
 use super::node::{Kind, Node, Table};
 use super::shape::{Form, Shape};
@@ -43,6 +44,19 @@ pub struct RecipeSource {
 }
 
 impl RecipeSource {
+    /// Every built-in experiment with its title.
+    pub fn catalogue() -> Vec<CatalogueEntry> {
+        let title = |text: &'static str| {
+            text.lines().find_map(|line| line.strip_prefix("title = \"")?.strip_suffix('"')).unwrap_or_default()
+        };
+        let entry = |(key, text): &(&'static str, &'static str)| CatalogueEntry {
+            key,
+            formula: title(text),
+            reference: "built-in",
+        };
+        builtins().iter().map(entry).collect()
+    }
+
     /// A built-in by its name, or a file by a path that ends in `.toml`.
     pub fn find(name_or_path: &str) -> Result<Self, RecipeError> {
         match builtins().iter().find(|(name, _)| *name == name_or_path) {
