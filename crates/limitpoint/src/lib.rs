@@ -30,6 +30,7 @@
 //! | [`observers`] | snapshots, recording, stop rules |
 //! | [`driver`] | the loop: step, snapshot, observe, stop |
 //! | [`experiments`] | whole training problems put together from specifications |
+//! | [`report`] | finished records as a page for people |
 
 pub mod catalogue;
 pub mod error;
@@ -54,5 +55,7 @@ pub mod diagnostics;
 pub mod driver;
 pub mod experiments;
 pub mod observers;
+
+pub mod report;
 
 pub use error::{Error, Result};

@@ -49,6 +49,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "driver",
         ],
     ),
+    // their records only
+    ("report", &["experiments"]),
     // gathers the error type of every module; no module's behaviour depends on it
     (
         "error",
