@@ -30,7 +30,7 @@
 //! | [`observers`] | snapshots, recording, stop rules |
 //! | [`driver`] | the loop: step, snapshot, observe, stop |
 //! | [`experiments`] | whole training problems put together from specifications |
-//! | [`report`] | figures from records |
+//! | [`report`] | finished records as a page for people and figures for papers |
 
 pub mod catalogue;
 pub mod error;

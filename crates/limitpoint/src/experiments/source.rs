@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::catalogue::CatalogueEntry;
 use super::complaint::{Hint, RecipeError, Spot, Text};
 use super::node::{Kind, Node, Table};
 use super::shape::{Form, Shape};
 use super::shorthand::{name_the_optimiser, write_out};
+use crate::catalogue::CatalogueEntry;
 
 /// The experiments that come with the crate.
 const BUILTINS: [(&str, &str); 4] = [

@@ -176,7 +176,8 @@ fn summary(record: &ExperimentRecord, analysis: &Analysis) -> String {
     for row in rows {
         let place = analysis.groups.iter().position(|group| group.label == row.label);
         let runs = place.map(|place| runs_of(record, &analysis.groups[place])).unwrap_or_default();
-        let swatch = place.map_or_else(String::new, |place| format!("<span class=\"swatch\" data-group=\"{place}\"></span>"));
+        let swatch =
+            place.map_or_else(String::new, |place| format!("<span class=\"swatch\" data-group=\"{place}\"></span>"));
         let formula = runs.first().map_or("", |run| run.formula.as_str());
         let cells: String = row.cells.iter().map(cell).collect();
         body += &format!(
@@ -209,17 +210,20 @@ fn outcomes(runs: &[&RunRecord]) -> String {
     }
     kinds.sort_by_key(|(healthy, _, _)| *healthy);
     let one = |(healthy, stop, times): &(bool, &str, usize)| {
-        let share = if *times < runs.len() { format!("{times} of {}: ", runs.len()) } else { String::new() };
-        outcome(*healthy, &format!("{share}{stop}"))
+        let share = if *times < runs.len() { format!("{times} of {}", runs.len()) } else { String::new() };
+        outcome(*healthy, &share, stop)
     };
     kinds.iter().map(one).collect()
 }
 
-/// Why a run ended, with a mark.
-fn outcome(healthy: bool, stop: &str) -> String {
-    match healthy {
-        true => format!("<span class=\"stop\">{}</span>", escape(stop)),
-        false => format!("<span class=\"stop trouble\"><b>⚠ in trouble:</b> {}</span>", escape(stop)),
+/// Why runs ended, with a mark and the share of runs it is about.
+fn outcome(healthy: bool, share: &str, stop: &str) -> String {
+    let stop = escape(stop);
+    match (healthy, share) {
+        (true, "") => format!("<span class=\"stop\">{stop}</span>"),
+        (true, share) => format!("<span class=\"stop\">{share}: {stop}</span>"),
+        (false, "") => format!("<span class=\"stop trouble\"><b>⚠ in trouble:</b> {stop}</span>"),
+        (false, share) => format!("<span class=\"stop trouble\"><b>⚠ {share} in trouble:</b> {stop}</span>"),
     }
 }
 
@@ -240,7 +244,10 @@ fn config(config: &str) -> String {
     if config.is_empty() {
         return String::new();
     }
-    format!("<details><summary>Resolved recipe</summary><pre tabindex=\"0\"><code>{}</code></pre></details>", escape(config))
+    format!(
+        "<details><summary>Resolved recipe</summary><pre tabindex=\"0\"><code>{}</code></pre></details>",
+        escape(config)
+    )
 }
 
 fn runs(runs: &[RunRecord]) -> String {
@@ -260,7 +267,7 @@ fn runs(runs: &[RunRecord]) -> String {
             run.seed,
             grouped(run.steps),
             run.seconds,
-            outcome(run.healthy, &run.stop),
+            outcome(run.healthy, "", &run.stop),
         )
     };
     let rows: String = runs.iter().map(row).collect();

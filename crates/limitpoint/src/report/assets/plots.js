@@ -11,6 +11,8 @@ const LINEAR_OR_LOG = [['linear', 'linear'], ['log', 'log']];
 const negated = (value) => (value === null ? null : -value);
 const absolute = (value) => (value === null ? null : Math.abs(value));
 
+const widened = ([low, high], value) => [Math.min(low, value), Math.max(high, value)];
+
 /** Columns with numbers in some group, in the order of the data. */
 const columnNames = () => {
   const names = new Set();
@@ -70,15 +72,18 @@ function curves({ columns, y, title = '', change = (value) => value, x: wanted =
   };
   const areas = [];
   const lines = [];
-  const span = [Infinity, -Infinity];
+  const span = { x: [Infinity, -Infinity], y: [Infinity, -Infinity] };
   data.groups.forEach((group, index) => {
     if (state.hidden.has(index)) return;
     for (const { name, soft = false, note = '' } of columns) {
       for (const series of seriesOf(group, name, x)) {
-        const values = series.y.map(drawable);
-        for (const at of series.x) {
-          if (at !== null) { span[0] = Math.min(span[0], at); span[1] = Math.max(span[1], at); }
-        }
+        // step 0 has no place on a logarithmic axis and must not stretch the other one
+        const values = series.y.map((value, at) => (series.x[at] === null ? null : drawable(value)));
+        series.x.forEach((at, place) => {
+          if (at === null || values[place] === null) return;
+          span.x = widened(span.x, at);
+          span.y = widened(span.y, values[place]);
+        });
         const label = plain(series.label + note);
         lines.push({
           type: 'scatter', mode: values.length < 3 ? 'lines+markers' : 'lines', x: series.x, y: values, name: label, meta: group.label,
@@ -94,9 +99,10 @@ function curves({ columns, y, title = '', change = (value) => value, x: wanted =
       }
     }
   });
-  const shown = references.filter((line) => drawable(line.value) !== null && span[0] <= span[1]);
+  for (const line of references) if (drawable(line.value) !== null) span.y = widened(span.y, line.value);
+  const shown = references.filter((line) => drawable(line.value) !== null && lines.length > 0);
   const rules = shown.map((line) => ({
-    type: 'scatter', mode: 'lines', x: span, y: [line.value, line.value], name: plain(line.label), meta: 'reference',
+    type: 'scatter', mode: 'lines', x: span.x, y: [line.value, line.value], name: plain(line.label), meta: 'reference',
     line: { color: palette.ink, width: 1.2, dash: 'dash' }, hovertemplate: `${plain(line.label)}<extra></extra>`,
   }));
   const notes = shown.map((line) => ({
@@ -106,8 +112,8 @@ function curves({ columns, y, title = '', change = (value) => value, x: wanted =
   if (lines.length === 0) {
     notes.push({ xref: 'paper', yref: 'paper', x: 0.5, y: 0.5, showarrow: false, text: 'nothing chosen' });
   }
-  const xaxis = axis(x.kind, x.title);
-  const yaxis = axis(y, title);
+  const xaxis = axis(x.kind, x.title, span.x);
+  const yaxis = axis(y, title, span.y);
   if (lines.length === 0) xaxis.showticklabels = yaxis.showticklabels = false;
   return {
     data: [...areas, ...rules, ...lines], x: wanted,
@@ -135,7 +141,6 @@ function addCurves() {
   addNorms();
   addBalance();
   addSparsity();
-  addAnyColumn();
 }
 
 function addLoss() {
@@ -170,7 +175,7 @@ function addMargins() {
   const parts = [
     'The smallest margin divided by the norm of the parameters, in each norm; theory expects each optimiser to push the one of its own geometry.',
     soft.length > 0 ? 'Thin dotted: the soft margin.' : '',
-    data.references.length > 0 ? 'Dashed black or white: the exact optimum.' : '',
+    data.references.length > 0 ? 'Dashed: the exact optimum.' : '',
   ];
   const tool = segments('y axis', 'margin-y', LINEAR_OR_LOG, y, (value) => { y = value; redraw(grid); });
   const grid = addSection('margins', 'Margins', parts.filter(Boolean).join(' '), tool);
@@ -190,7 +195,7 @@ function addStationarity() {
   const keys = [...new Set(measures.flatMap(([prefix]) => keysOf(prefix)))];
   let key = keys[0];
   const tool = picker('Norm', 'stationarity-norm', keys.map((name) => [name, normLabel(name)]), (value) => { key = value; redraw(grid); });
-  const grid = addSection('stationarity', 'Alignment and KKT conditions',
+  const grid = addSection('stationarity', 'Alignment and KKT',
     'How close each point is to a stationary point of the margin problem in the chosen norm; the gaps should vanish in an optimiser’s own geometry.', tool);
   for (const [prefix, title, y, explanation] of measures) {
     addPlot(grid, { id: prefix.replace('_', '-'), title, explanation, curves: true, build: () => curves({ columns: [{ name: `${prefix}.${key}` }], y }) });
@@ -201,7 +206,7 @@ function addStationarity() {
 function addNorms() {
   const keys = keysOf('norm');
   if (keys.length === 0) return;
-  const grid = addSection('norms', 'Norms', 'The size of the parameters in each norm; without a bound on it the loss could not go to 0.');
+  const grid = addSection('norms', 'Norms', 'The size of the parameters in each norm; the loss can only vanish if they grow without bound.');
   multiples('norm', 'norm', keys, (key) => `${normLabel(key)} norm`, (name) => curves({ columns: [{ name }], y: 'log' }))(grid);
 }
 

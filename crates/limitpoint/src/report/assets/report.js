@@ -19,6 +19,7 @@ function start() {
     addControls();
     addCurves();
     addPictures();
+    addAnyColumn();
     if (plots.length === 0 && painters.length === 0) document.getElementById('controls').remove();
   }
   addContents();
@@ -133,12 +134,12 @@ function addControls() {
     ondblclick: () => { only(index); },
   }, make('span', { class: 'swatch', 'data-group': index }), group.label));
   const seeds = data.groups.some((group) => group.runs.length > 1)
-    ? [segments('Seeds', 'seeds', [['band', 'mean and band'], ['mean', 'mean'], ['each', 'each run']], state.seeds,
+    ? [segments('Seeds', 'seeds', [['band', 'band'], ['mean', 'mean'], ['each', 'each run']], state.seeds,
       (value) => { state.seeds = value; refresh(plots.filter((plot) => plot.curves)); })]
     : [];
   const controls = make('div', { id: 'controls', role: 'group', 'aria-label': 'What all plots show' },
     make('div', { class: 'choices' },
-      segments('x axis', 'x', [['step', 'steps'], ['time', 'time'], ['progress', 'progress −log₁₀ L']], state.x,
+      segments('x axis', 'x', [['step', 'steps'], ['time', 'time'], ['progress', 'progress']], state.x,
         (value) => { state.x = value; refresh(plots.filter((plot) => plot.curves)); }),
       ...seeds),
     make('div', { class: 'chips', role: 'group', 'aria-label': 'Groups shown in all plots' }, ...chips,
@@ -246,11 +247,12 @@ async function work() {
 
 async function draw(plot) {
   plot.figure.hidden = plot.group !== undefined && state.hidden.has(plot.group);
-  if (plot.figure.hidden) return;
+  if (plot.figure.hidden || plot.figure.style.display === 'none') return;
   const built = plot.build();
   plot.x = built.x;
   await Plotly.react(plot.element, built.data, { ...baseLayout(), ...built.layout }, {
     displaylogo: false,
+    showTips: false,
     displayModeBar: true,
     responsive: true,
     doubleClick: 'reset+autosize',
@@ -260,7 +262,13 @@ async function draw(plot) {
       'resetScale2d',
     ]],
   });
-  plot.element.append(plot.cursor);
+  if (!plot.cursor.isConnected) {
+    plot.element.append(plot.cursor);
+    plot.element.on('plotly_relayout', () => fitTicks(plot));
+  }
+  // its place may have changed while it was hidden
+  if (Math.abs(plot.element._fullLayout.width - plot.element.clientWidth) > 1) await Plotly.Plots.resize(plot.element);
+  fitTicks(plot);
 }
 
 /** A curve between two handles. */
@@ -287,12 +295,15 @@ function baseLayout() {
   };
 }
 
-/** An axis: `linear`, `log`, or `exponent`, where the numbers are exponents of ten on a linear scale. */
-function axis(kind, title) {
+/**
+ * An axis: `linear`, `log`, or `exponent`, where the numbers are exponents of ten on a linear scale. `span` is the range of
+ * the numbers, for the ticks of a logarithmic axis.
+ */
+function axis(kind, title, span = [1, 10]) {
   const shape = {
     linear: { type: 'linear', exponentformat: 'power' },
-    log: { type: 'log', exponentformat: 'power' },
-    exponent: { type: 'linear', exponentformat: 'none', tickprefix: '10<sup>', ticksuffix: '</sup>' },
+    log: { type: 'log', ...(span[0] <= span[1] ? logTicks(Math.log10(span[0]), Math.log10(span[1])) : {}) },
+    exponent: { type: 'linear', exponentformat: 'none', tickformat: '~f', tickprefix: '10<sup>', ticksuffix: '</sup>' },
   }[kind];
   return {
     ...shape,
@@ -308,6 +319,43 @@ function axis(kind, title) {
     nticks: 7,
   };
 }
+
+/** Ticks of a logarithmic axis between two powers of ten, and one decade beyond: powers alone, or 1, 2, 5 where it is short. */
+function logTicks(low, high) {
+  const decades = high - low;
+  const stride = Math.max(1, Math.ceil(decades / 6));
+  const digits = decades > 2.4 ? [1] : decades > 0.45 ? [1, 2, 5] : decades > 0.2 ? [1, 1.5, 2, 3, 4, 5, 6, 8] : null;
+  if (digits === null) return { tickmode: 'auto', exponentformat: 'power' };
+  const plainly = low > -4 && high < 4 && stride === 1;
+  const tickvals = [];
+  const ticktext = [];
+  for (let power = Math.floor(low / stride) * stride - stride; power <= high + stride; power += stride) {
+    for (const digit of digits) {
+      tickvals.push(Number(`${digit}e${power}`));
+      const ten = power === 0 ? '1' : power === 1 ? '10' : `10<sup>${String(power).replace('-', '−')}</sup>`;
+      ticktext.push(plainly ? String(Number(`${digit}e${power}`)) : digit === 1 ? ten : `${digit}·${ten}`);
+    }
+  }
+  return { tickmode: 'array', tickvals, ticktext };
+}
+
+/** After zooming: ticks that suit what is left of a logarithmic axis. */
+function fitTicks(plot) {
+  const changes = {};
+  for (const name of ['xaxis', 'yaxis']) {
+    const full = plot.element._fullLayout[name];
+    if (full?.type !== 'log') continue;
+    const ticks = logTicks(...full.range);
+    const before = plot.element.layout[name];
+    if (ticks.tickmode === (before.tickmode ?? 'auto') && String(ticks.ticktext) === String(before.ticktext)) continue;
+    if (ticks.ticktext && before.ticktext && visibleTicks(ticks, full.range) === visibleTicks(before, full.range)) continue;
+    for (const [key, value] of Object.entries(ticks)) changes[`${name}.${key}`] = value;
+  }
+  if (Object.keys(changes).length > 0) Plotly.relayout(plot.element, changes);
+}
+
+const visibleTicks = ({ tickvals, ticktext }, [low, high]) =>
+  ticktext.filter((_, at) => tickvals[at] >= 10 ** low && tickvals[at] <= 10 ** high).join();
 
 /** Saves a plot as it is shown, with a title, a legend and a background of its own. */
 async function download(plot, format) {

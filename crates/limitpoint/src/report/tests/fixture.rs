@@ -106,7 +106,13 @@ pub fn plane() -> (ExperimentRecord, Analysis) {
     (record, analysis)
 }
 
-fn run(place: usize, (optimiser, formula, geometry): &(&str, &str, &str), seed: u64, rows: usize, blocks: &[&str]) -> RunRecord {
+fn run(
+    place: usize,
+    (optimiser, formula, geometry): &(&str, &str, &str),
+    seed: u64,
+    rows: usize,
+    blocks: &[&str],
+) -> RunRecord {
     let steps: Vec<f64> = std::iter::once(0.0)
         .chain((0..rows - 1).map(|row| 10f64.powf(5.0 * row as f64 / (rows - 2) as f64).round()))
         .collect();
@@ -125,15 +131,18 @@ fn run(place: usize, (optimiser, formula, geometry): &(&str, &str, &str), seed: 
     column("log10_time".into(), &|step| (step + 0.1).log10() - 1.0 + 40.0 * age(step).powi(4));
     column("log10_loss".into(), &log10_loss);
     column("accuracy".into(), &|step| (0.6 + 2.0 * age(step)).min(1.0));
-    column("smallest_margin".into(), &|step| 230.0 * age(step).powi(3) - 0.4);
+    column("smallest_margin".into(), &|step| 230.0 * speed * age(step).powi(3) - 0.4);
     column("direction_change".into(), &|step| if step == 0.0 { f64::NAN } else { 0.3 * (-6.0 * age(step)).exp() });
     for (index, norm) in NORMS.iter().enumerate() {
         let home = norm == geometry;
         let best = 0.12 / (1.0 + index as f64) * if home { 1.0 } else { 0.82 - 0.05 * ((place + index) % 5) as f64 };
         let tag = (place * 10 + index) as u64;
         let margin = |step: f64| best * (1.0 - 1.6 * (-5.0 * age(step)).exp()) * (1.0 + 0.02 * noise(seed, tag));
-        let gap = |step: f64| (if home { 1e-5 } else { 0.05 }) + (0.8 + 0.1 * wobble(tag, step)) * (-7.0 * age(step)).exp();
-        column(format!("norm.{norm}"), &|step| (4.0 + index as f64) * (1.0 + 60.0 * age(step).powi(3)));
+        let gap =
+            |step: f64| (if home { 1e-5 } else { 0.05 }) + (0.8 + 0.1 * wobble(tag, step)) * (-7.0 * age(step)).exp();
+        column(format!("norm.{norm}"), &|step| {
+            (4.0 + index as f64) * (1.0 + 60.0 * speed * age(step).powi(2 + place as i32 % 3))
+        });
         column(format!("margin.{norm}"), &margin);
         column(format!("soft_margin.{norm}"), &|step| margin(step) - 0.02 * (-4.0 * age(step)).exp());
         column(format!("alignment.{norm}"), &|step| 1.0 - gap(step));
@@ -253,7 +262,8 @@ fn analyse(record: &ExperimentRecord) -> Analysis {
     };
     let cell = |group: &Group, column: &SummaryColumn| {
         let (mean, spread) = last(group, &column.key).unwrap_or((f64::NAN, 0.0));
-        let best = groups.iter().filter_map(|other| last(other, &column.key)).map(|(mean, _)| mean).fold(f64::MIN, f64::max);
+        let best =
+            groups.iter().filter_map(|other| last(other, &column.key)).map(|(mean, _)| mean).fold(f64::MIN, f64::max);
         let text = if column.contest { format!("{mean:.4} ± {spread:.4}") } else { format!("{mean:.1}") };
         SummaryCell { mean, spread, winner: column.contest && mean == best, text }
     };
@@ -261,7 +271,8 @@ fn analyse(record: &ExperimentRecord) -> Analysis {
         label: group.label.clone(),
         cells: columns.iter().map(|column| cell(group, column)).collect(),
     };
-    let finding = |title: &str, text: &str, as_expected| Finding { title: title.into(), text: text.into(), as_expected };
+    let finding =
+        |title: &str, text: &str, as_expected| Finding { title: title.into(), text: text.into(), as_expected };
     Analysis {
         summary: Summary { rows: groups.iter().map(row).collect(), columns },
         groups,

@@ -1,0 +1,114 @@
+//! The report works in a browser: drawn completely, offline, without errors, at both widths and in both themes.
+//!
+//! Needs node, a Chromium (`LIMITPOINT_BROWSER`, or one on `PATH`) and puppeteer-core (`LIMITPOINT_PUPPETEER`: a folder
+//! whose `node_modules` has it, or `tests/browser`). What is missing is said, and the tests are skipped; a variable that
+//! leads nowhere is a failure. `LIMITPOINT_SCREENSHOTS` names a folder for pictures of the pages.
+
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What [`fixture`] is made of.
+mod records {
+    pub use limitpoint::experiments::*;
+}
+
+#[path = "../../limitpoint/src/report/tests/fixture.rs"]
+#[expect(dead_code, reason = "shared with the tests of the library")]
+mod fixture;
+
+#[test]
+fn reports_work_in_a_browser() {
+    let Some(browser) = Browser::find() else { return };
+    for (record, analysis) in [fixture::digits(), fixture::plane()] {
+        let output = browser.check(&record.name, &limitpoint::report::html(&record, &analysis));
+        assert!(output.status.success(), "{}: {}", record.name, words(&output));
+    }
+}
+
+/// The check itself must notice a page that is broken, each in its own way.
+#[test]
+fn broken_reports_are_noticed() {
+    let Some(browser) = Browser::find() else { return };
+    let (record, analysis) = fixture::plane();
+    let page = limitpoint::report::html(&record, &analysis);
+    let breaks = [
+        ("a colour is gone", "const colour = ", "const colourless = ", "error in the page"),
+        (
+            "a picture is loaded",
+            "</header>",
+            "<img src=\"https://example.org/x.png\" alt=\"\"></header>",
+            "example.org",
+        ),
+        ("a chip does nothing", "onclick: () => { toggle(index); }", "onclick: () => {}", "a chip hides its group"),
+    ];
+    for (what, from, to, complaint) in breaks {
+        assert!(page.contains(from), "{what}: the page has no {from}");
+        let output = browser.check("broken", &page.replacen(from, to, 1));
+        assert!(!output.status.success(), "{what}, and nothing was said");
+        assert!(words(&output).contains(complaint), "{what}, but: {}", words(&output));
+    }
+}
+
+/// What is needed to look at a page.
+struct Browser {
+    executable: PathBuf,
+    puppeteer: PathBuf,
+}
+
+impl Browser {
+    /// Everything needed, or nothing and a word about what is missing.
+    fn find() -> Option<Self> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
+        let named = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
+        let puppeteer = named("LIMITPOINT_PUPPETEER").unwrap_or(folder);
+        let installed = puppeteer.join("node_modules/puppeteer-core").is_dir();
+        assert!(
+            installed || named("LIMITPOINT_PUPPETEER").is_none(),
+            "LIMITPOINT_PUPPETEER is {}, which has no node_modules/puppeteer-core",
+            puppeteer.display()
+        );
+        let known = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+        let executable = named("LIMITPOINT_BROWSER").or_else(|| known.iter().find_map(|name| on_path(name)));
+        let missing = match &executable {
+            _ if on_path("node").is_none() => "node is not on PATH",
+            None => "no Chromium on PATH; set LIMITPOINT_BROWSER to one",
+            Some(_) if !installed => {
+                "set LIMITPOINT_PUPPETEER to a folder in which `npm install puppeteer-core` was run"
+            }
+            Some(path) => {
+                assert!(path.is_file(), "LIMITPOINT_BROWSER is {}, which is no file", path.display());
+                return executable.map(|executable| Self { executable, puppeteer });
+            }
+        };
+        eprintln!("skipped: {missing}");
+        None
+    }
+
+    /// Writes a page and lets the script use it.
+    fn check(&self, name: &str, page: &str) -> Output {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
+        std::fs::create_dir_all(&folder).expect("a folder for the page");
+        let file = folder.join("report.html");
+        std::fs::write(&file, page).expect("the page is written");
+        let mut command = Command::new("node");
+        command
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/report.mjs"))
+            .arg(&file)
+            .arg(&self.executable);
+        if let Some(pictures) = std::env::var_os("LIMITPOINT_SCREENSHOTS") {
+            command.arg(Path::new(&pictures).join(name));
+        }
+        command.env("LIMITPOINT_PUPPETEER", &self.puppeteer).output().expect("node starts")
+    }
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
