@@ -230,7 +230,7 @@ pub enum RecipeError {
         chain: Vec<String>,
     },
     /// Too long a chain of bases.
-    #[error("more than {} bases stand on each other: {}; merge some of them", chain.len() - 1, chain.join(" → "))]
+    #[error("more than {} bases stand on each other: {}; merge some of them", chain.len().saturating_sub(2), chain.join(" → "))]
     TooDeep {
         /// The files in order.
         chain: Vec<String>,
@@ -325,8 +325,8 @@ mod tests {
 
     #[test]
     fn places_count_lines_and_characters() {
-        let place = spot("ä = 1\nβγ = [2]\n", 12..15);
-        assert_eq!((place.line(), place.column()), (2, 5 + 1));
+        let place = spot("ä = 1\nβγ = [2]\n", 14..17);
+        assert_eq!((place.line(), place.column()), (2, 6));
         let place = spot("x = 1\nloss = 2\n", 6..10);
         assert_eq!(place.to_string(), "a.toml:2:1");
         assert_eq!(place.excerpt(), "\n  loss = 2\n  ^^^^");

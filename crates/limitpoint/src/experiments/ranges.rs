@@ -97,10 +97,15 @@ fn as_kind(value: Number, first: Number, last: Number) -> Kind {
 
 fn sum_range(text: &str, first: Number, last: Number, step: Number) -> Result<Vec<Number>, String> {
     let (a, b, by) = (first.real(), last.real(), step.real());
-    if by == 0.0 && a != b {
+    if by == 0.0 && first != last {
         return Err(format!("the range '{text}' never ends: its step is 0"));
     }
-    let steps = if a == b { 0.0 } else { ((b - a) / by + 1e-9).floor() };
+    let steps = match (first, last, step) {
+        _ if first == last => 0.0,
+        // beyond 2⁵³ the difference must be taken before rounding
+        (Number::Whole(first), Number::Whole(last), Number::Whole(step)) => (last - first).div_euclid(step) as f64,
+        _ => ((b - a) / by + 1e-9).floor(),
+    };
     if steps < 0.0 {
         let reverse = if by > 0.0 { "; write the smaller end first, or a negative step as in 5..1+-1" } else { "" };
         return Err(format!("the range '{text}' is empty{reverse}"));
@@ -190,7 +195,7 @@ mod tests {
             ("0.1..0.5+0.1", "0.1 0.2 0.3 0.4 0.5"),
             ("5..1+-2", "5 3 1"),
             ("1e-3..1e+1*10", "0.001 0.01 0.1 1.0 10.0"),
-            ("1..0.01*0.1", "1.0 0.1 0.01"),
+            ("1..0.01*0.1", "1 0.1 0.01"),
             ("-8..-1*0.5", "-8 -4 -2 -1"),
             ("64..150*1.5", "64 96 144"),
             ("-2..0", "-2 -1 0"),
