@@ -49,6 +49,7 @@ pub(super) fn sum_terms(margins: &[f64], kernel: impl Fn(f64) -> (f64, f64) + Co
         #[inline(always)]
         || {
             // a copy of its own: behind a reference the compiler fears that a store changes it, and does not vectorise
+            #[expect(clippy::redundant_locals, reason = "see above")]
             let kernel = kernel;
             let mut total = CompensatedSum::default();
             let mut terms = [0.0; BLOCK];
@@ -75,6 +76,7 @@ pub(super) fn sum_terms_with_weights(
         #[inline(always)]
         || {
             // a copy of its own: behind a reference the compiler fears that a store changes it, and does not vectorise
+            #[expect(clippy::redundant_locals, reason = "see above")]
             let kernel = kernel;
             let mut total = CompensatedSum::default();
             let mut terms = [0.0; BLOCK];
