@@ -221,7 +221,7 @@ fn decision(place: usize) -> DecisionMap {
     let radius = |x: f64, y: f64| (x.abs().powf(power) + y.abs().powf(power)).powf(1.0 / power);
     let score = |x: f64, y: f64| ((1.0 - radius(x, y)) / 1.2).clamp(-1.0, 1.0);
     let example = |index: u64| {
-        let (angle, inside) = (0.157 * index as f64 * 2.0, index % 2 == 0);
+        let (angle, inside) = (0.157 * index as f64 * 2.0, index.is_multiple_of(2));
         let r = if inside { 0.5 } else { 1.35 } + 0.08 * noise(3, index);
         (r * angle.cos(), r * angle.sin(), if inside { 1.0 } else { -1.0 })
     };
