@@ -251,6 +251,7 @@ fn load_run(folder: &Path, label: super::task::TaskLabel) -> Result<RunRecord, R
         point: label.point,
         formula: manifest.as_ref().map_or_else(String::new, |m| m.formula.clone()),
         geometry: manifest.as_ref().and_then(|m| m.geometry.clone()),
+        geometry_in_limit: manifest.as_ref().is_some_and(|m| m.geometry_in_limit),
         stop: manifest.as_ref().map_or_else(unfinished, |m| m.stop.clone()),
         healthy: manifest.as_ref().is_some_and(|m| m.status == Status::Finished && m.healthy),
         steps: manifest.as_ref().map_or(steps, |m| m.steps),

@@ -32,6 +32,9 @@ pub struct RunManifest {
     pub formula: String,
     /// The norm or potential the theory assigns to it.
     pub geometry: Option<String>,
+    /// Whether that holds in the limit or by conjecture only.
+    #[serde(default)]
+    pub geometry_in_limit: bool,
     /// How far it has come.
     pub status: Status,
     /// Why it ended, in words.

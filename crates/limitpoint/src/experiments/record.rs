@@ -52,6 +52,9 @@ pub struct RunRecord {
     pub formula: String,
     /// The norm or potential the theory assigns to it, as it appears in column names (`linf`), where there is one.
     pub geometry: Option<String>,
+    /// Whether that holds in the limit or by conjecture only, as for methods with memory; steepest descent is exact.
+    #[serde(default)]
+    pub geometry_in_limit: bool,
     /// The seed.
     pub seed: u64,
     /// Settings a sweep chose for this run, such as `("model.width", "64")`.

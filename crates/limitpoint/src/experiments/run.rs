@@ -367,6 +367,7 @@ impl<'a> Runner<'a> {
             label: task.label.clone(),
             formula: task.formula(),
             geometry: task.geometry(),
+            geometry_in_limit: task.geometry_in_limit(),
             status,
             stop: words,
             healthy: reason.map_or(status != Status::Failed, StopReason::is_healthy),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::recipe::Recipe;
 use crate::catalogue::CatalogueEntry;
 use crate::flows::FlowSpec;
-use crate::optimisers::OptimiserSpec;
+use crate::optimisers::{OptimiserSpec, PolarMethod};
 use crate::schedules::ScheduleSpec;
 
 /// One run: a recipe with a single optimiser or flow and a single seed.
@@ -93,6 +93,17 @@ impl Task {
             Trainer::Optimiser(spec, _) => geometry(spec),
             Trainer::Flow(FlowSpec::Steepest { norm }) => Some(norm.key()),
             Trainer::Flow(FlowSpec::Mirror { potential }) => Some(potential.key().to_owned()),
+        }
+    }
+
+    /// Whether the geometry is that of a limit or a conjecture, so that no single step need respect it.
+    pub fn geometry_in_limit(&self) -> bool {
+        match self.trainer() {
+            Some(Trainer::Optimiser(OptimiserSpec::Muon { momentum, polar, .. }, _)) => {
+                *momentum != 0.0 || *polar != PolarMethod::Exact
+            }
+            Some(Trainer::Optimiser(spec, _)) => !matches!(spec, OptimiserSpec::Steepest { .. }),
+            _ => false,
         }
     }
 }

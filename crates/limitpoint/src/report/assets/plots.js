@@ -113,7 +113,7 @@ function curves({ columns, y, title = '', change = (value) => value, x: wanted =
     notes.push({ xref: 'paper', yref: 'paper', x: 0.5, y: 0.5, showarrow: false, text: 'nothing chosen' });
   }
   const xaxis = axis(x.kind, x.title, span.x);
-  const yaxis = axis(y, title, span.y);
+  const yaxis = { ...axis(y, title, span.y), automargin: true };
   if (lines.length === 0) xaxis.showticklabels = yaxis.showticklabels = false;
   return {
     data: [...areas, ...rules, ...lines], x: wanted,
@@ -167,6 +167,15 @@ function addLoss() {
   setColumns(grid);
 }
 
+/** Before the data are separated soft margins lie far below zero; what happens above it is what counts. */
+function upperPart(built, y) {
+  if (y !== 'linear') return built;
+  const values = built.data.flatMap((trace) => trace.y ?? []).filter((value) => Number.isFinite(value));
+  const [low, high] = values.reduce(([l, h], value) => [Math.min(l, value), Math.max(h, value)], [0, 0]);
+  if (high > 0) built.layout.yaxis.range = [Math.max(low, -0.3 * high) - 0.04 * high, 1.06 * high];
+  return built;
+}
+
 function addMargins() {
   const keys = keysOf('margin');
   if (keys.length === 0) return;
@@ -179,10 +188,10 @@ function addMargins() {
   ];
   const tool = segments('y axis', 'margin-y', LINEAR_OR_LOG, y, (value) => { y = value; redraw(grid); });
   const grid = addSection('margins', 'Margins', parts.filter(Boolean).join(' '), tool);
-  multiples('margin', 'margin', keys, (key) => `${normLabel(key)} margin`, (name, key) => curves({
+  multiples('margin', 'margin', keys, (key) => `${normLabel(key)} margin`, (name, key) => upperPart(curves({
     columns: [...(soft.includes(key) ? [{ name: `soft_margin.${key}`, soft: true, note: ', soft' }] : []), { name }], y,
     references: data.references.filter((line) => line.column === name),
-  }))(grid);
+  }), y))(grid);
 }
 
 function addStationarity() {
