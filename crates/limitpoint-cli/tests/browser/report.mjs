@@ -22,6 +22,9 @@ const address = pathToFileURL(resolve(report)).href;
 const downloads = await mkdtemp(join(tmpdir(), 'limitpoint-downloads-'));
 if (screenshots) await mkdir(screenshots, { recursive: true });
 const failures = [];
+let giveUp;
+const broken = new Promise((_, reject) => { giveUp = reject; });
+broken.catch(() => {});
 let checks = 0;
 const check = (what, holds, found = '') => {
   checks += 1;
@@ -60,7 +63,7 @@ process.exit(failures.length > 0 || checks === 0 ? 1 : 0);
 /** A page without a network that reports everything it should not do. */
 async function openPage(width, theme) {
   const page = await browser.newPage();
-  page.on('pageerror', (error) => failures.push(`error in the page: ${error.message}`));
+  page.on('pageerror', (error) => { failures.push(`error in the page: ${error.message}`); giveUp(new Error('the page has an error')); });
   page.on('console', (message) => {
     if (['error', 'warn', 'warning'].includes(message.type())) failures.push(`console ${message.type()}: ${message.text()}`);
   });
@@ -82,9 +85,9 @@ async function openPage(width, theme) {
   return page;
 }
 
-/** Waits until every plot is drawn. */
+/** Waits until every plot is drawn, or the page has an error. */
 function settled(page) {
-  return page.waitForFunction(() => document.documentElement.dataset.ready === 'true', { timeout: 60_000 });
+  return Promise.race([broken, page.waitForFunction(() => document.documentElement.dataset.ready === 'true', { timeout: 60_000 })]);
 }
 
 async function click(page, selector) {

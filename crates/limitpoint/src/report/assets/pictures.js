@@ -88,8 +88,10 @@ function addHistograms() {
 function addDecisions() {
   const shown = data.groups.map((group, index) => ({ group, index, map: group.portrait?.decision })).filter(({ map }) => map);
   if (shown.length === 0) return;
-  const grid = addSection('decisions', 'Decision regions',
-    'The score of each trained model over the plane, with the training examples; the thick line is the boundary where the score is 0.', colourScale('score'));
+  const grid = shown.some(({ map }) => hasClasses(map))
+    ? addSection('decisions', 'Decision regions', 'The class each trained model chooses over the plane, with the training examples in the colours of theirs.')
+    : addSection('decisions', 'Decision regions',
+      'The score of each trained model over the plane, with the training examples; the thick line is the boundary where the score is 0.', colourScale('score'));
   for (const { group, index, map } of shown) {
     const plot = addPlot(grid, {
       id: `decision-${index + 1}`, title: group.label, group: index, square: true, build: () => decisionRegions(map),
@@ -106,12 +108,18 @@ function markFigure(heading, group, index) {
   fillSwatches(heading);
 }
 
+const labelsOf = (map) => [...new Set(map.examples.map(([, , label]) => label))].sort((a, b) => a - b);
+
+/** Whether a map holds winning classes, which are whole numbers from 0 on, and not scores. */
+function hasClasses(map) {
+  const whole = map.scores.every((row) => row.every((score) => score === null || (Number.isInteger(score) && score >= 0)));
+  return whole && labelsOf(map).every((label) => label >= 0);
+}
+
 function decisionRegions(map) {
-  const labels = [...new Set(map.examples.map(([, , label]) => label))].sort((a, b) => a - b);
-  const scores = map.scores.flat();
-  // the winning class is a whole number from 0 on, a score is not
-  const classes = scores.some((score) => score > 1) || (labels.length > 2 && scores.every((score) => score === null || Number.isInteger(score)));
-  const last = Math.max(1, ...labels, ...(classes ? [Math.max(...scores)] : []));
+  const labels = labelsOf(map);
+  const classes = hasClasses(map);
+  const last = Math.max(1, ...labels, ...(classes ? map.scores.map((row) => Math.max(...row)) : []));
   const field = { x: map.x, y: map.y, z: map.scores, showscale: false, hoverinfo: 'skip' };
   const stepped = () => Array.from({ length: last + 1 }, (_, k) =>
     [k / (last + 1), (k + 1) / (last + 1)].map((at) => [at, transparent(colour(k), 0.35)])).flat();
@@ -119,8 +127,7 @@ function decisionRegions(map) {
     ? { ...field, type: 'heatmap', zmin: -0.5, zmax: last + 0.5, colorscale: stepped() }
     : { ...field, type: 'heatmap', zsmooth: 'best', zmin: -1, zmax: 1, colorscale: [[0, palette.negative], [0.5, palette.middle], [1, palette.positive]] };
   const boundary = {
-    ...field, type: 'contour', contours: { coloring: 'none', start: classes ? 0.5 : 0, end: classes ? last - 0.5 : 0, size: 1, showlabels: false },
-    line: { color: palette.ink, width: 2.2 },
+    ...field, type: 'contour', contours: { coloring: 'none', start: 0, end: 0, size: 1, showlabels: false }, line: { color: palette.ink, width: 2.2 },
   };
   const symbols = ['circle', 'diamond', 'square', 'triangle-up', 'cross', 'star', 'x', 'pentagon'];
   const points = labels.map((label, place) => {
@@ -134,7 +141,7 @@ function decisionRegions(map) {
   });
   const fixed = (values, title) => ({ ...axis('linear', title), range: [values[0], values.at(-1)], showgrid: false, nticks: 5, constrain: 'domain' });
   return {
-    data: [heat, boundary, ...points],
+    data: [heat, ...(classes ? [] : [boundary]), ...points],
     layout: {
       margin: { l: 44, r: 8, t: 6, b: 40 }, xaxis: fixed(map.x, 'first input'),
       yaxis: { ...fixed(map.y, 'second input'), scaleanchor: 'x' }, uirevision: 'decision',

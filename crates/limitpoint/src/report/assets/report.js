@@ -142,14 +142,17 @@ function addControls() {
       segments('x axis', 'x', [['step', 'steps'], ['time', 'time'], ['progress', 'progress']], state.x,
         (value) => { state.x = value; refresh(plots.filter((plot) => plot.curves)); }),
       ...seeds),
-    make('div', { class: 'chips', role: 'group', 'aria-label': 'Groups shown in all plots' }, ...chips,
+    make('div', { class: 'chips', role: 'group', 'aria-label': 'Groups shown in all plots' },
       make('button', { type: 'button', class: 'button', id: 'show-all', onclick: () => { state.hidden.clear(); showChips(); } }, 'Show all'),
       make('button', {
         type: 'button', class: 'button', id: 'show-none',
         onclick: () => { state.hidden = new Set(data.groups.keys()); showChips(); },
-      }, 'None')));
+      }, 'None'),
+      ...chips));
   fillSwatches(controls);
   document.getElementById('plots').append(controls);
+  // headings reached from the contents must not end up behind the controls
+  new ResizeObserver(() => { root.style.scrollPaddingTop = `${controls.offsetHeight + 24}px`; }).observe(controls);
 }
 
 function toggle(index) {
