@@ -19,14 +19,18 @@ seeds = [1]
 schedule = { loss-based = { initial = 0.1 } }
 batching = { mini = { size = 16 } }
 data.digits = { classes = [3, 8], count = 60 }
-model.network = { widths = [12], activation = "relu" }
+model.network = { widths = [12], activation = { relu-power = { power = 2 } } }
 observe = { norms = ["l2", "spectral"], potentials = ["euclidean"], histogram_bins = 8, checkpoint_every = 40 }
-stop = { steps = 4000, direction = 1e-9 }
+stop = { steps = 3000, log10_loss = -60, direction = 1e-9 }
 
 [optimisers]
 gradient = { steepest = { norm = "l2" } }
 adam = { adam = {} }
 muon = { muon = { momentum = 0.9 } }
+
+[schedules]
+adam = "constant(rate=0.001)"
+muon = "constant(rate=0.001)"
 
 [flows]
 flow = { steepest = { norm = "l2" } }
@@ -160,5 +164,33 @@ fn killed_at_ten_random_moments_and_between_write_and_rename_a_run_resumes_bit_f
     assert_eq!(output.status.code(), Some(0), "{talk}");
     assert!(talk.contains("damaged") && talk.contains("earlier checkpoint"), "{talk}");
     assert_same(&expected, &contents(&out), "with a damaged checkpoint");
+    std::fs::remove_dir_all(&home).expect("the test cleans up");
+}
+
+/// A write that fails half-way ends the run with a clear error; what was complete stays, and resuming makes the rest.
+#[test]
+fn a_file_system_that_takes_no_more_ends_the_run_with_a_clear_error_and_intact_files() {
+    let home = folder("full");
+    let recipe = home.join("full.toml");
+    std::fs::write(&recipe, RECIPE).expect("a recipe");
+    let whole = home.join("whole");
+    complete(&recipe, &whole);
+    let out = home.join("full");
+    // no file may grow beyond 24 blocks of 512 bytes; the signal that would end the program is ignored
+    let script = "trap '' XFSZ; ulimit -f 24; exec \"$0\" run --resume --quiet --threads 2 --out \"$1\" \"$2\"";
+    let program = env!("CARGO_BIN_EXE_limitpoint");
+    let output = Command::new("sh").args(["-c", script, program]).arg(&out).arg(&recipe).output().expect("sh");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    assert!(talk.contains("cannot write") && talk.contains("full/full"), "{talk}");
+    for (path, bytes) in contents(&out) {
+        let name = path.to_string_lossy().into_owned();
+        if name.ends_with(".json") {
+            serde_json::from_slice::<serde_json::Value>(&bytes).expect("whole manifests");
+        }
+        assert!(!name.ends_with(".tmp"), "{name} is half-written");
+    }
+    complete(&recipe, &out);
+    assert_same(&contents(&whole), &contents(&out), "after a failed write");
     std::fs::remove_dir_all(&home).expect("the test cleans up");
 }

@@ -203,6 +203,11 @@ impl Checkpoints {
     /// Writes a regular checkpoint and removes those it replaces.
     pub fn save_regular(&self, layout: &ParamLayout, state: &RunState) -> Result<(), RecordError> {
         save_checkpoint(&self.folder.join(format!("step-{:015}.safetensors", state.step)), layout, state)?;
+        self.prune()
+    }
+
+    /// Removes regular checkpoints that later ones replace.
+    fn prune(&self) -> Result<(), RecordError> {
         let regular = self.regular();
         let obsolete = regular.len().saturating_sub(Self::KEPT);
         regular[..obsolete].iter().try_for_each(|path| remove(path))
@@ -216,6 +221,8 @@ impl Checkpoints {
     /// Writes the last checkpoint and removes the extra one.
     pub fn save_final(&self, layout: &ParamLayout, state: &RunState) -> Result<(), RecordError> {
         save_checkpoint(&self.folder.join(Self::FINAL), layout, state)?;
+        // a run killed between a checkpoint and the removal of an old one
+        self.prune()?;
         let latest = self.folder.join(Self::LATEST);
         if latest.exists() { remove(&latest) } else { Ok(()) }
     }

@@ -60,7 +60,8 @@ pub const TEMPORARY: &str = "tmp";
 /// std::fs::create_dir_all(&folder)?;
 /// limitpoint::experiments::write_atomically(&folder.join("a.txt"), b"whole").unwrap();
 /// assert_eq!(std::fs::read_dir(&folder)?.count(), 1);
-/// # std::fs::remove_dir_all(&folder)
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     let mut temporary = path.as_os_str().to_owned();
