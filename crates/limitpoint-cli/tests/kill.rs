@@ -148,14 +148,21 @@ fn killed_at_ten_random_moments_and_between_write_and_rename_a_run_resumes_bit_f
     // a checkpoint that is damaged is named, and the one before is used
     let out = home.join("damaged");
     let mut child = start(&recipe, &out, None);
-    std::thread::sleep(duration.mul_f64(0.5));
+    let folder = out.join("gradient-seed1/checkpoints");
+    let is_checkpoint = |path: &PathBuf| path.extension().is_some_and(|end| end == "safetensors");
+    let begin = Instant::now();
+    let mut checkpoints: Vec<PathBuf> = Vec::new();
+    while checkpoints.len() < 2 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no two checkpoints within a minute");
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        checkpoints = entries.map(|entry| entry.path()).filter(is_checkpoint).collect();
+    }
     child.kill().expect("SIGKILL");
     child.wait().expect("it ends");
-    let folder = out.join("adam-seed1/checkpoints");
-    let mut checkpoints: Vec<PathBuf> =
-        std::fs::read_dir(&folder).expect("checkpoints").map(|entry| entry.expect("an entry").path()).collect();
+    let entries = std::fs::read_dir(&folder).expect("checkpoints").flatten();
+    checkpoints = entries.map(|entry| entry.path()).filter(is_checkpoint).collect();
     checkpoints.sort();
-    let last = checkpoints.last().expect("a checkpoint after half of the time");
+    let last = checkpoints.last().expect("checkpoints");
     let bytes = std::fs::read(last).expect("readable");
     std::fs::write(last, &bytes[..bytes.len() / 2]).expect("writable");
     let mut command = Command::new(env!("CARGO_BIN_EXE_limitpoint"));
