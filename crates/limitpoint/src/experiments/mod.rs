@@ -20,6 +20,8 @@ mod schema;
 mod shape;
 mod shorthand;
 mod source;
+mod spot;
+mod walk;
 mod workload;
 
 pub use complaint::{Hint, RecipeError, Spot};
