@@ -60,7 +60,8 @@ fn a_sweep_leaves_a_folder_per_run_a_table_and_a_report() {
     let names: Vec<&str> = manifest["runs"].as_array().unwrap().iter().map(|r| r["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), 4, "{names:?}");
     for name in &names {
-        let files = ["config.toml", "manifest.json", "metrics.csv", "metrics.parquet", "histograms.jsonl", "portrait.json"];
+        let files =
+            ["config.toml", "manifest.json", "metrics.csv", "metrics.parquet", "histograms.jsonl", "portrait.json"];
         for file in files.iter().chain(&["checkpoints/final.safetensors"]) {
             assert!(Path::new(&out).join(name).join(file).exists(), "{name}/{file}");
         }
@@ -143,7 +144,8 @@ fn stop_rules_end_runs_and_are_named() {
     ];
     for (index, (rule, words)) in rules.iter().enumerate() {
         let out = home.path(&index.to_string());
-        let common = ["linear", "optimiser=gradient", "stop.log10_loss=-100000", "stop.steps=10000000", "--format", "json"];
+        let common =
+            ["linear", "optimiser=gradient", "stop.log10_loss=-100000", "stop.steps=10000000", "--format", "json"];
         let output = limitpoint(&[&["run"], &common[..], &[rule, "--quiet", "--no-report", "--out", &out]].concat());
         let found: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
         let stop = found["runs"][0]["stop"].as_str().unwrap_or_default().to_owned();

@@ -21,6 +21,8 @@ mod schema;
 mod shape;
 mod shorthand;
 mod source;
+mod spot;
+mod walk;
 
 // runs: from a task to its files, and back after an interruption
 mod checkpoint;

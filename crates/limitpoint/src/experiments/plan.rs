@@ -3,11 +3,12 @@
 use super::Recipe;
 use super::complaint::RecipeError;
 use super::node::{Entry, Kind, Node, Table};
-use super::overrides::{Override, Target, put};
+use super::overrides::{Override, Target};
 use super::read::read;
 use super::shape::Shape;
 use super::shorthand::automatic_name;
 use super::source::{RecipeSource, drop_optimisers};
+use super::walk::put;
 
 /// The most combinations that sweeps may have together.
 const MOST_POINTS: usize = 100_000;

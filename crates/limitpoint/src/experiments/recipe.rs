@@ -67,13 +67,13 @@ pub struct Recipe {
     /// The model.
     pub model: ModelSpec,
     /// Optimisers by name. In a file, `optimiser` is short for a single one; a name such as "sign" stands for its settings.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub optimisers: IndexMap<String, OptimiserSpec>,
     /// Flows by name.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub flows: IndexMap<String, FlowSpec>,
     /// Step sizes of single optimisers.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub schedules: IndexMap<String, ScheduleSpec>,
     /// Local error of the flows.
     #[serde(default)]
@@ -204,7 +204,7 @@ fn first_seed() -> Vec<u64> {
 }
 
 fn flow_resolved() -> ScheduleSpec {
-    ScheduleSpec::FlowResolved { resolution: 0.05, initial: 0.1, grow: 1.1, shrink: 0.5 }
+    ScheduleSpec::FlowResolved { resolution: 0.05, initial: 0.1, grow: 1.5, shrink: 0.5 }
 }
 
 fn he_normal() -> Initialiser {

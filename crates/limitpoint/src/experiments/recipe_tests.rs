@@ -488,27 +488,3 @@ fn deep_nesting_is_refused_without_harm() {
     assert!(try_plan(LEAST, &[&format!("data.count={}", "[".repeat(9999))]).is_err());
     assert!(try_plan(LEAST, &[&format!("title={}", ",".repeat(99_999))]).is_ok());
 }
-
-#[test]
-fn zz_time() {
-    let began = Instant::now();
-    let plan = try_plan(LEAST, &["data.count=1..1000", "data.dimension=1..100", "loss.delta=1"]);
-    println!("{:?}", plan.map(|p| p.points.len()).map_err(|e| e.to_string()));
-    println!("{:?}", began.elapsed());
-    let began = Instant::now();
-    let plan = try_plan(LEAST, &["data.count=1..1000", "data.dimension=1..100"]).unwrap();
-    println!("{:?} {}", began.elapsed(), plan.points.len());
-    for (text, overrides) in [
-        ("base='digits'\nschedule={}", vec![]),
-        (LEAST, vec!["model=network(widths=3)"]),
-        (LEAST, vec!["optimiser=mirror"]),
-        (LEAST, vec!["reduction=max"]),
-        (LEAST, vec!["observe.spacing=5"]),
-        (LEAST, vec!["optimisers=adam"]),
-        (LEAST, vec!["data=digits(classes=[1,2,3])"]),
-        (LEAST, vec!["stop=3"]),
-    ] {
-        println!("{}\n", try_plan(text, &overrides).unwrap_err());
-    }
-    println!("{}", digits(&["seed=1,2"]).to_toml().unwrap());
-}
