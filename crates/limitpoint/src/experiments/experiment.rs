@@ -1,6 +1,7 @@
 //! A whole experiment: all its runs side by side, and what they left behind.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -141,11 +142,10 @@ impl Experiment {
     fn load_data(&self) -> Result<HashMap<String, Arc<Loaded>>, RunError> {
         let mut loaded = HashMap::new();
         for task in &self.tasks {
-            let key = data_key(task);
-            if !loaded.contains_key(&key) {
+            if let Entry::Vacant(place) = loaded.entry(data_key(task)) {
                 let split = task.recipe.data.load(&Streams::new(data_seed(task)))?;
                 let record = describe(&split);
-                loaded.insert(key, Arc::new((split, record)));
+                place.insert(Arc::new((split, record)));
             }
         }
         Ok(loaded)

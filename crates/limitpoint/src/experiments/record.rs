@@ -140,7 +140,7 @@ pub struct DecisionMap {
     pub x: Vec<f64>,
     /// Grid positions of the second input.
     pub y: Vec<f64>,
-    /// `scores[j][i]` at (x[i], y[j]): the score for one output, the winning class for several; divided by the largest
+    /// `scores[j][i]` at `(x[i], y[j])`: the score for one output, the winning class for several; divided by the largest
     /// absolute score where there is one output.
     pub scores: Vec<Vec<f64>>,
     /// Training examples (first input, second input, label).
