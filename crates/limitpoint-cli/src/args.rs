@@ -52,6 +52,7 @@ pub enum Verb {
     )]
     Bench(Bench),
     /// List and fetch data sets.
+    #[command(after_help = "Examples:\n  limitpoint data list\n  limitpoint data fetch mnist")]
     Data(Data),
     /// Print the JSON schema of experiment files, for editors.
     #[command(

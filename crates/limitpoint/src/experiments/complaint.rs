@@ -45,7 +45,7 @@ fn nearest(found: &str, allowed: &[String]) -> Option<String> {
     }
     let scored = allowed.iter().map(|word| (distance(&letters, &word.chars().collect::<Vec<_>>()), word));
     let (score, word) = scored.min_by_key(|(score, _)| *score)?;
-    (score <= (letters.len() / 3).max(1)).then(|| word.clone())
+    (score <= letters.len().div_ceil(3)).then(|| word.clone())
 }
 
 /// Letters inserted, removed, changed or swapped with their neighbour.

@@ -20,7 +20,10 @@ pub(super) fn portrait(
     data: &Dataset,
     params: &[f64],
 ) -> Result<Portrait, ModelError> {
-    let decision = if data.inputs.cols == 2 { Some(decision_map(model, data, params)?) } else { None };
+    if params.iter().any(|w| !w.is_finite()) {
+        return Ok(Portrait::default()); // of a run that diverged there is nothing to paint
+    }
+    let decision = if data.inputs.cols == 2 { decision_map(model, data, params)? } else { None };
     let features = match data.input_shape[..] {
         [rows, cols] => feature_images(layout, params, 1, rows, cols),
         [channels, rows, cols] => feature_images(layout, params, channels, rows, cols),
@@ -29,7 +32,8 @@ pub(super) fn portrait(
     Ok(Portrait { decision, features })
 }
 
-fn decision_map(model: &ModelSpec, data: &Dataset, params: &[f64]) -> Result<DecisionMap, ModelError> {
+/// The map, or nothing where scores are no numbers.
+fn decision_map(model: &ModelSpec, data: &Dataset, params: &[f64]) -> Result<Option<DecisionMap>, ModelError> {
     let axis = |feature: usize| -> Vec<f64> {
         let values = (0..data.inputs.rows).map(|n| data.inputs.row(n)[feature]);
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
@@ -54,16 +58,19 @@ fn decision_map(model: &ModelSpec, data: &Dataset, params: &[f64]) -> Result<Dec
         if outputs == 1 { scores.to_vec() } else { scores.chunks_exact(outputs).map(winner).collect() };
     if outputs == 1 {
         let largest = crate::linalg::max_abs(&flat);
-        if largest > 0.0 {
+        if largest > 0.0 && largest.is_finite() {
             flat.iter_mut().for_each(|score| *score /= largest);
         }
+    }
+    if flat.iter().any(|score| !score.is_finite()) {
+        return Ok(None);
     }
     let label = |n: usize| match &data.targets {
         Targets::Binary(y) | Targets::Values(y) => y[n],
         Targets::Classes { labels, .. } => labels[n] as f64,
     };
     let examples = (0..data.inputs.rows).map(|n| (data.inputs.row(n)[0], data.inputs.row(n)[1], label(n))).collect();
-    Ok(DecisionMap { x, y, scores: flat.chunks_exact(GRID).map(<[f64]>::to_vec).collect(), examples })
+    Ok(Some(DecisionMap { x, y, scores: flat.chunks_exact(GRID).map(<[f64]>::to_vec).collect(), examples }))
 }
 
 /// Rows of the first weight matrix, strongest first; channels are averaged.
@@ -84,6 +91,9 @@ fn feature_images(
     };
     let incoming = |unit: usize| &params[first.offset + unit * first.cols..][..first.cols];
     let mut units: Vec<(f64, usize)> = (0..first.rows).map(|u| (outgoing(u) * norm2(incoming(u)), u)).collect();
+    if units.iter().any(|(strength, _)| !strength.is_finite()) {
+        return None;
+    }
     units.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     units.truncate(IMAGES);
     let strongest = units.first().map_or(1.0, |unit| unit.0);
@@ -114,7 +124,7 @@ mod tests {
     fn a_line_in_the_plane_cuts_the_map_where_it_should() {
         let inputs = Matrix::from_rows(&[&[-1.0, 0.0], &[1.0, 0.5]]);
         let data = Dataset::new("two", inputs, Targets::Binary(vec![-1.0, 1.0]), vec![2]).unwrap();
-        let map = decision_map(&ModelSpec::Linear, &data, &[2.0, 0.0]).unwrap();
+        let map = decision_map(&ModelSpec::Linear, &data, &[2.0, 0.0]).unwrap().unwrap();
         assert_eq!((map.x.len(), map.y.len(), map.scores.len(), map.scores[0].len()), (GRID, GRID, GRID, GRID));
         assert!(map.scores.iter().all(|row| row.iter().zip(&map.x).all(|(s, x)| (s - x / 1.3).abs() < 1e-12)));
         assert_eq!(map.examples[1], (1.0, 0.5, 1.0));
