@@ -1,6 +1,10 @@
 //! The program as a user meets it: output, exit codes, messages.
 
-use std::process::{Command, Output};
+use std::process::Command;
+
+mod program;
+
+use program::{limitpoint, stderr, stdout};
 
 /// Every concept `list` knows, with one key each that must be among its entries.
 const CONCEPTS: [(&str, &str); 10] = [
@@ -15,18 +19,6 @@ const CONCEPTS: [(&str, &str); 10] = [
     ("data", "digits"),
     ("experiments", "showcase"),
 ];
-
-fn limitpoint(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_limitpoint")).args(arguments).output().expect("the program starts")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("output is UTF-8")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("messages are UTF-8")
-}
 
 #[test]
 fn list_prints_one_line_per_entry_and_the_same_entries_as_json() {

@@ -1,19 +1,10 @@
 //! Experiments as a user meets them: recipes, runs, reports, comparisons.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
-fn limitpoint(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_limitpoint")).args(arguments).output().expect("the program starts")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("output is UTF-8")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("messages are UTF-8")
-}
+mod program;
+use program::{limitpoint, stderr, stdout};
 
 /// A folder that is gone when the test is over.
 struct Home(PathBuf);

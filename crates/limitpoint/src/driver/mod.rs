@@ -84,16 +84,6 @@ pub enum ProcessState {
     Flow(Box<FlowState>),
 }
 
-impl ProcessState {
-    /// θ.
-    pub fn params_mut(&mut self) -> &mut Vec<f64> {
-        match self {
-            Self::Descent(state) => &mut state.params,
-            Self::Flow(state) => &mut state.params,
-        }
-    }
-}
-
 /// Something that moves through parameter space.
 pub trait Process {
     /// θ.

@@ -18,7 +18,7 @@ use super::recipe::Recipe;
 use super::record::{DataRecord, ExperimentRecord, RunRecord};
 use super::run::{Setting, Watcher, execute, metrics_path};
 use super::task::Task;
-use crate::data::{DataSpec, DataSplit, Targets};
+use crate::data::{DataSplit, Targets};
 use crate::numeric::Streams;
 
 /// An experiment ready to run.
@@ -70,11 +70,6 @@ impl Experiment {
     /// The runs.
     pub fn tasks(&self) -> &[Task] {
         &self.tasks
-    }
-
-    /// Name of the recipe.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// Runs everything that is not complete yet, in parallel, each run deterministic by itself. A run that fails does not
@@ -160,7 +155,7 @@ fn data_seed(task: &Task) -> u64 {
 
 /// What the data depend on; data that are read and not drawn may still choose examples by the seed.
 fn data_key(task: &Task) -> String {
-    format!("{}|{:?}", data_seed(task), DataSpec::clone(&task.recipe.data))
+    format!("{}|{:?}", data_seed(task), task.recipe.data)
 }
 
 fn describe(split: &DataSplit) -> DataRecord {

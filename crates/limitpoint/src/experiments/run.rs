@@ -89,14 +89,9 @@ pub(super) fn execute(setting: &Setting) -> Result<RunManifest, RunError> {
         remove_temporaries(folder)?;
     }
     let config = setting.task.recipe.to_toml()?;
-    let path = folder.join("config.toml");
-    if path.exists() {
-        let found = read_text(&path)?;
-        if found != config {
-            return Err(RunError::OtherRecipe { folder: folder.clone() });
-        }
-    } else {
-        write_atomically(&path, config.as_bytes())?;
+    // the experiment wrote it, now or when the folder was made
+    if read_text(&folder.join("config.toml"))? != config {
+        return Err(RunError::OtherRecipe { folder: folder.clone() });
     }
     let before = RunManifest::load(folder).ok();
     if let Some(manifest) = before.as_ref().filter(|manifest| manifest.status == Status::Finished) {
@@ -149,8 +144,6 @@ impl<'a> Runner<'a> {
         let make_probe = |objective: &Objective| Probe::new(&probe, &layout, objective.homogeneity(), linear);
         let cost = 6.0 * layout.len() as f64 * data.len() as f64;
         let every = observe.checkpoint_every.unwrap_or_else(|| regular_distance(cost));
-        let mut probes = [make_probe(&objective)?].into_iter();
-        let another = || make_probe(&objective);
         let checkpoints = Checkpoints::new(setting.folder.join("checkpoints"));
         let (states, complaints) = checkpoints.readable();
         complaints.iter().for_each(|complaint| setting.watcher.note(setting.index, complaint));
@@ -162,7 +155,7 @@ impl<'a> Runner<'a> {
                 setting.watcher.note(setting.index, "a checkpoint of another recipe is left alone");
                 continue;
             }
-            let probe = probes.next().map_or_else(another, Ok)?;
+            let probe = make_probe(&objective)?;
             let metrics =
                 MetricsWriter::open(&table, probe, observe.spacing, certificate, Some((&state.metrics, &state.probe)));
             let histograms =
@@ -178,7 +171,7 @@ impl<'a> Runner<'a> {
                 }
             }
         }
-        let probe = probes.next().map_or_else(another, Ok)?;
+        let probe = make_probe(&objective)?;
         let mut process = start(setting.task, objective, setting.split)?;
         let mut stopper = Stopper::new(&rules(setting.task));
         let resumed = taken.is_some();
