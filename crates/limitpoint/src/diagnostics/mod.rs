@@ -2,7 +2,7 @@
 //!
 //! Everything here is a function of a [`Point`]: parameters with the margins, example weights and gradient the objective
 //! found there. How the point was reached is not known. [`Probe`] gathers the functions a run wants into one row of named
-//! numbers.
+//! numbers. Only [`fit_rates`] looks at several points, as plain arrays.
 //!
 //! | file | quantity | claims id |
 //! |---|---|---|
@@ -11,22 +11,31 @@
 //! | `kkt` | alignment, Fenchel–Young gap, slack, ℓ2 residual | Ct.align, Ct.FY, Ct.slack, Ct.res2 |
 //! | `bracket` | two-sided bound on a linear model's maximal margin | Ct.bracket |
 //! | `balance` | conserved differences between layers and between neurons | Ct.bal |
+//! | `rates` | exponents of the loss, the norm and the margin gap along a run, with intervals | D.thm4.3, C.thm4.6, Ct.rate |
+//! | `line_fit` | the line they are read off, for points that are not independent | |
 //! | `shape` | histograms, sparsity, active neurons, support set, direction change | C.fig2, C.fig8 |
 
 mod balance;
 mod bracket;
 mod kkt;
+mod line_fit;
 mod margin;
 mod mirror_margin;
 mod point;
 mod probe;
+mod rates;
 mod shape;
 
 pub use balance::{Balance, neuron_balance};
 pub use bracket::{MarginBracket, feature_bound, margin_bracket};
 pub use kkt::{KktMeasure, alignment, kkt_measure, stationarity_residual};
+pub use line_fit::{FEWEST_POINTS, LineFit, RateError, fit_line};
 pub use margin::{MarginPair, layer_product, normalised_margins};
 pub use mirror_margin::{MirrorMeasure, mirror_measure};
 pub use point::Point;
 pub use probe::{DiagnosticsError, Probe, ProbeSpec, ProbeState};
+pub use rates::{
+    Approach, FEWEST_LATE_POINTS, LocalSlope, RateBound, RateConstant, RateFit, RateLaw, RateReport, RateSeries, RateSettings,
+    RateTheory, RateWindow, Spread, fit_rates,
+};
 pub use shape::{Histogram, active_neurons, angle, histogram, participation, small_fraction, support_count};

@@ -4,6 +4,7 @@
 //! Decompositions are thin over faer, large products over `gemm`; the small fused products that the networks live on
 //! are in [`tile`], and [`Team`] shares them out over threads without changing a bit of the result.
 
+mod cholesky;
 mod decompositions;
 mod matrix;
 mod panels;
@@ -12,6 +13,7 @@ mod team;
 pub mod tile;
 mod vector;
 
+pub use cholesky::Cholesky;
 pub use decompositions::{Eigen, Svd, symmetric_function};
 pub use matrix::{Matrix, matmul, matmul_nt, matmul_tn};
 pub use panels::{Panels, lanes};
@@ -32,6 +34,12 @@ pub enum LinalgError {
         rows: usize,
         /// Columns of the matrix.
         cols: usize,
+    },
+    /// A matrix to factor is not positive definite.
+    #[error("a {size}x{size} matrix is not positive definite, so it has no Cholesky factor; check it for dependent rows")]
+    NotPositive {
+        /// Rows of the matrix.
+        size: usize,
     },
     /// Two shapes that must agree do not.
     #[error("{what} has {found} entries where {expected} are needed")]

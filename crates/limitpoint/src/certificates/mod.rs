@@ -1,0 +1,27 @@
+//! Certificates: what a point or a run proves, in numbers that can be checked again.
+//!
+//! The limit of training a homogeneous network is a KKT point of a margin problem (papers A, C and D). Everything here
+//! is a function of a *point*: how it was reached is not known.
+//!
+//! | file | question | claims id |
+//! |---|---|---|
+//! | `geometry` | which norm measures the weights: one of `norms`, or the horizon of a potential | C.thm4.7 |
+//! | `tangent` | is the point a KKT point? τ, support vectors, the direction that improves it | D.cor4.5, C.corI1, Ct.ntk |
+//! | `clarke` | the same at kinks, where gradients are sets | D.thmB2 |
+//! | `gram` | the same for many examples from their Gram matrix | Ct.ntk |
+//! | `multipliers` | (ε, δ) with the papers' multipliers and with the best ones | A.defA12, C.defG4, D.defC6, Ct.nnls |
+//! | `residual` | the least Euclidean stationarity residual | Ct.res2 |
+//! | `proximity` | Bregman proximity to stationarity | A.defB4, A.propB6, A.eq74 |
+//! | `bounds` | what the theorems allow ε and δ to be at this point | A.propA13, C.lemG6, D.lemC8 |
+
+mod error;
+mod evaluation;
+mod geometry;
+
+mod clarke;
+mod tangent;
+
+pub use error::CertificateError;
+pub use evaluation::Evaluation;
+pub use geometry::Geometry;
+pub use tangent::{Coverage, Slopes, TangentCertificate, TangentProblem, tangent_certificate};

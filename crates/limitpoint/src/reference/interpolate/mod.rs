@@ -1,0 +1,5 @@
+//! proto
+pub(crate) mod equations;
+pub(crate) mod newton;
+#[cfg(test)]
+mod tests;
