@@ -269,13 +269,13 @@ fn runs(v: &[f64]) -> SparseRow {
     out
 }
 
-/// Adds rows for violated vertices until there are none, and concludes.
+/// Adds rows for violated vertices until there are none; the problem with all of them, and what it proves.
 pub(super) fn generate(
     model: &mut dyn Model,
     targets: &Targets,
     mut tangent: TangentProblem,
     slopes: Slopes,
-) -> Result<TangentCertificate, CertificateError> {
+) -> Result<(TangentProblem, TangentCertificate), CertificateError> {
     let (map, params) = (MarginMap::new(targets), tangent.params.clone());
     let table = KinkTable::new(&find_kinks(model, &params, slopes)?, model.examples());
     let per = map.per_example();
@@ -313,7 +313,8 @@ pub(super) fn generate(
                 tangent.coverage = Coverage::Clarke;
                 solution.bracket.lower = solution.bracket.lower.min(lowest);
             }
-            return Ok(tangent.conclude(solution));
+            let certificate = tangent.conclude(solution);
+            return Ok((tangent, certificate));
         }
         for j in 0..per {
             let wanted: Vec<usize> = violated.iter().copied().filter(|k| k % per == j).collect();

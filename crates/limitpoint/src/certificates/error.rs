@@ -19,6 +19,9 @@ pub enum CertificateError {
     /// A loss without a margin.
     #[error("a regression loss has no soft margin; certificates of a limit direction need a margin loss")]
     NotMarginLoss,
+    /// A loss other than the exponential one, where a bound is known for that one only.
+    #[error("the bounds of mirror flows are proved for the exponential loss only; evaluate the point with it")]
+    NotExponential,
     /// A margin that is not positive.
     #[error("margin {row} is {margin}, but every margin must be positive; train until the data are separated")]
     NotSeparated {
@@ -65,12 +68,6 @@ pub enum CertificateError {
         index: usize,
         /// The weight.
         value: f64,
-    },
-    /// A geometry that the Gram matrix cannot serve.
-    #[error("the Gram matrix determines the tangent margin in ℓ2 only, but the norm is {norm}; use the rows instead")]
-    GramNorm {
-        /// The norm asked for.
-        norm: String,
     },
     /// A reference problem was refused or did not converge.
     #[error(transparent)]

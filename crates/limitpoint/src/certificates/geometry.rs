@@ -136,7 +136,7 @@ fn piece(potential: &PotentialSpec, entries: usize) -> Result<Piece, Certificate
         PotentialSpec::SpectralEntropy => Piece { norm: NormSpec::Nuclear, ..l1(false) },
         PotentialSpec::Quadratic(QuadraticWeights::Diagonal(diagonal)) => {
             let diagonal = if diagonal.len() == 1 { vec![diagonal[0]; entries] } else { diagonal.clone() };
-            Piece { diagonal: Some(diagonal), ..l2(1.0) }
+            Piece { norm: NormSpec::Quadratic { diagonal: diagonal.clone() }, diagonal: Some(diagonal), ..l2(1.0) }
         }
         PotentialSpec::Quadratic(QuadraticWeights::Matrix(_)) => {
             return Err(refuse(potential, "a dense matrix on one block only".into()));

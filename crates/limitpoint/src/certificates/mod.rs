@@ -19,9 +19,29 @@ mod evaluation;
 mod geometry;
 
 mod clarke;
+mod gram;
 mod tangent;
 
+mod bounds;
+mod multipliers;
+mod proximity;
+mod residual;
+
+#[cfg(test)]
+mod multipliers_tests;
+#[cfg(test)]
+mod tangent_tests;
+#[cfg(test)]
+mod test_nets;
+
+pub use bounds::{Bounded, KktBounds, mirror_bounds, steepest_bounds};
 pub use error::CertificateError;
 pub use evaluation::Evaluation;
 pub use geometry::Geometry;
-pub use tangent::{Coverage, Slopes, TangentCertificate, TangentProblem, tangent_certificate};
+pub use gram::{margin_gram, tangent_certificate_from_gram};
+pub use multipliers::{KktCertificate, KktReport, best_multipliers, kkt_report};
+pub use proximity::{BregmanProximity, ProximityMeasure, bregman_divergence, bregman_proximity, proximity_measure};
+pub use residual::least_residual;
+pub use tangent::{
+    Coverage, Slopes, TangentCertificate, TangentProblem, solve_tangent, tangent_certificate,
+};

@@ -27,7 +27,11 @@ use super::{CertificateError, Geometry, evaluation};
 use crate::data::Targets;
 use crate::linalg::dot;
 use crate::models::Model;
+use crate::norms::NormSpec;
 use crate::reference::{MarginProblem, MarginSolution, Multipliers, solve_margin, sparse_dot};
+
+/// Entries of all rows above which ℓ2 problems with fixed slopes use the Gram matrix.
+const DENSE: usize = 1 << 24;
 
 /// Which subgradients may be taken where a margin is not differentiable.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -229,6 +233,10 @@ impl TangentCertificate {
 
 /// τ of a point, in any geometry.
 ///
+/// Large ℓ2 problems with fixed slopes are solved from the Gram matrix (see [`tangent_certificate_from_gram`]).
+///
+/// [`tangent_certificate_from_gram`]: super::tangent_certificate_from_gram
+///
 /// ```
 /// use limitpoint::certificates::{Slopes, tangent_certificate};
 /// use limitpoint::data::Targets;
@@ -252,9 +260,31 @@ pub fn tangent_certificate(
     geometry: &Geometry,
     slopes: Slopes,
 ) -> Result<TangentCertificate, CertificateError> {
+    let entries = model.examples() * model.outputs() * model.layout().len();
+    let plain = geometry.non_negative.is_empty() && !geometry.semidefinite;
+    if slopes == Slopes::Fixed && plain && is_euclidean(&geometry.norm) && entries > DENSE {
+        return super::gram::tangent_certificate_from_gram(model, targets, params);
+    }
+    Ok(solve_tangent(model, targets, params, geometry, slopes)?.1)
+}
+
+/// Whether a norm is ‖·‖₂ of all trainable entries.
+pub(super) fn is_euclidean(norm: &NormSpec) -> bool {
+    matches!(norm, NormSpec::L2 | NormSpec::Frobenius | NormSpec::Lp { p: 2.0 })
+}
+
+/// The tangent problem with all the rows it needed, and its certificate.
+pub fn solve_tangent(
+    model: &mut dyn Model,
+    targets: &Targets,
+    params: &[f64],
+    geometry: &Geometry,
+    slopes: Slopes,
+) -> Result<(TangentProblem, TangentCertificate), CertificateError> {
     let tangent = TangentProblem::new(model, targets, params, geometry, slopes)?;
     if tangent.coverage == Coverage::Partial {
         return clarke::generate(model, targets, tangent, slopes);
     }
-    tangent.certify()
+    let certificate = tangent.certify()?;
+    Ok((tangent, certificate))
 }

@@ -83,7 +83,7 @@ fn student_quantiles_agree_with_the_tables() {
 
 #[test]
 fn intervals_hold_the_exponent_in_ninety_five_of_a_hundred_runs() {
-    // the numbers that came out: 0.948, 0.960, 0.958; without the autocorrelation 0.8 would give less than 0.6
+    // seen: 0.942, 0.936, 0.938; the textbook interval for independent points: 0.940, 0.722, 0.454
     let x: Vec<f64> = spaced(70.0, 5000.0, 120).iter().map(|t| t.ln()).collect();
     for rho in [0.0, 0.5, 0.8] {
         let covered = (0..500).filter(|seed| {
@@ -134,7 +134,7 @@ fn the_exact_flow_shows_the_exponents_of_the_theorems() {
                 _ => 6e-2 * (1.0 + exponent),
             };
             assert!((fit.slope - fit.expected).abs() < tolerance, "{degree} {alpha}: {fit:?}");
-            assert!((fit.limit - fit.expected).abs() < 1e-2, "{degree} {alpha}: {fit:?}");
+            assert!((fit.limit - fit.expected).abs() < 2e-3, "{degree} {alpha}: {fit:?}");
             assert_ne!(fit.approach, Approach::Disagrees, "{degree} {alpha}: {fit:?}");
         }
         assert_eq!(fit_of(&report, RateLaw::LossInLogTime).expected, -exponent);

@@ -15,16 +15,20 @@
 //! | `adam` | Adam, AdamW, RMSProp; `adagrad` |
 //! | `sign_momentum` | Signum, Lion |
 //! | `shampoo`, `muon` | matrix preconditioners |
+//! | `dual_acceleration` | θ + ηL/θₜ · ‖y‖_* d(y), y a moving average of ∇ln L: margin gap Õ(1/t²) for linear models |
+//! | `progressive_rescaling` | P(θ − ηg) onto balls whose radius doubles: margin gap e^−Ω(t) for linear models in ℓ2 |
 //! | `switch` | one optimiser until an event, another after it |
 
 mod adagrad;
 mod adam;
 mod clarke;
+mod dual_acceleration;
 mod mirror;
 mod moments;
 mod momentum;
 mod muon;
 mod natural_gradient;
+mod progressive_rescaling;
 mod shampoo;
 mod sign_momentum;
 mod spec;
@@ -32,6 +36,8 @@ mod state;
 mod steepest;
 mod switch;
 
+#[cfg(test)]
+mod margin_tests;
 #[cfg(test)]
 mod tests;
 
@@ -124,6 +130,12 @@ pub enum OptimiserError {
         /// What does not fit.
         what: String,
     },
+    /// A norm whose square has no curvature to derive a step size from.
+    #[error(
+        "dual-acceleration: no step size is known for the norm '{0}', whose square is not strongly convex; use l2, a \
+         quadratic norm or lp with 1 < p <= 2, or set modulus (1, say) to try it without a theorem"
+    )]
+    NotStronglyConvex(String),
     /// A decomposition failed because the gradient is not finite.
     #[error(transparent)]
     Linalg(#[from] crate::linalg::LinalgError),

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::adagrad::AdaGrad;
 use super::adam::{Adam, AdamSettings};
+use super::dual_acceleration::DualAcceleration;
 use super::mirror::Mirror;
 use super::momentum::Momentum;
 use super::natural_gradient::NaturalGradient;
+use super::progressive_rescaling::{ProgressiveRescaling, RescalingSettings};
 use super::shampoo::Shampoo;
 use super::sign_momentum::SignMomentum;
 use super::steepest::Steepest;
@@ -162,6 +164,36 @@ pub enum OptimiserSpec {
         #[serde(default)]
         others: OtherBlocks,
     },
+    /// Accelerated margin maximisation through the dual.
+    DualAcceleration {
+        /// The geometry.
+        #[serde(default = "euclidean")]
+        norm: NormSpec,
+        /// σ > 0 for which ½‖·‖² counts as σ-strongly convex; known for ℓ2, quadratic norms and ℓp with p ≤ 2.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        modulus: Option<f64>,
+    },
+    /// Normalised descent on balls that grow geometrically.
+    ProgressiveRescaling {
+        /// The norm of the balls; rates are known for ℓ2.
+        #[serde(default = "euclidean")]
+        norm: NormSpec,
+        /// Factor of the radius from one phase to the next, above 1.
+        #[serde(default = "two")]
+        growth: f64,
+        /// Steps a phase lasts at least.
+        #[serde(default = "five")]
+        phase: u32,
+        /// Steps before the first phase.
+        #[serde(default = "twenty")]
+        warm_up: u32,
+        /// A phase goes on until R‖∇ln L‖_* − ⟨θ, −∇ln L⟩ is at most this; 1e300 keeps all phases equally long.
+        #[serde(default = "tenth")]
+        tolerance: f64,
+        /// Radius beyond which the balls do not grow.
+        #[serde(default = "trillion")]
+        largest: f64,
+    },
     /// One optimiser until an event, another after it.
     Switch {
         /// Before the event.
@@ -200,6 +232,24 @@ fn one() -> f64 {
 fn yes() -> bool {
     true
 }
+fn euclidean() -> NormSpec {
+    NormSpec::L2
+}
+fn two() -> f64 {
+    2.0
+}
+fn tenth() -> f64 {
+    0.1
+}
+fn five() -> u32 {
+    5
+}
+fn twenty() -> u32 {
+    20
+}
+fn trillion() -> f64 {
+    1e12
+}
 
 impl OptimiserSpec {
     /// Steepest descent in `norm` with the dual-norm factor.
@@ -210,6 +260,18 @@ impl OptimiserSpec {
     /// Plain mirror descent.
     pub fn mirror(potential: PotentialSpec) -> Self {
         Self::Mirror { potential, space: MomentumSpace::Dual, beta: 0.0, gamma: 0.0 }
+    }
+
+    /// Progressive rescaling in `norm` with default settings.
+    pub fn progressive_rescaling(norm: NormSpec) -> Self {
+        Self::ProgressiveRescaling {
+            norm,
+            growth: two(),
+            phase: five(),
+            warm_up: twenty(),
+            tolerance: tenth(),
+            largest: trillion(),
+        }
     }
 
     /// Checks the settings and makes the worker.
@@ -241,6 +303,11 @@ impl OptimiserSpec {
             Self::Muon { momentum, nesterov, polar, others } => {
                 Box::new(Muon::new(*momentum, *nesterov, *polar, *others, layout)?)
             }
+            Self::DualAcceleration { norm, modulus } => Box::new(DualAcceleration::new(norm, *modulus, layout)?),
+            &Self::ProgressiveRescaling { ref norm, growth, phase, warm_up, tolerance, largest } => {
+                let settings = RescalingSettings { growth, phase, warm_up, tolerance, largest };
+                Box::new(ProgressiveRescaling::new(norm, settings, layout)?)
+            }
             Self::Switch { first, second, when, rate_factor } => {
                 let holds = *rate_factor > 0.0 && rate_factor.is_finite();
                 super::require("switch", "rate_factor", *rate_factor, "positive and finite", holds)?;
@@ -271,6 +338,8 @@ impl OptimiserSpec {
             Self::Lion { .. } => "lion",
             Self::Shampoo { .. } => "shampoo",
             Self::Muon { .. } => "muon",
+            Self::DualAcceleration { .. } => "dual-acceleration",
+            Self::ProgressiveRescaling { .. } => "progressive-rescaling",
             Self::Switch { .. } => "switch",
         }
     }
@@ -296,6 +365,16 @@ impl OptimiserSpec {
             entry("lion", "θ − η (sign(β₁m + (1 − β₁)g) + decay·θ), m ← β₂m + (1 − β₂)g", "sign of a momentum"),
             entry("shampoo", "W − η L^(−1/4) G R^(−1/4), L = ΣGGᵀ, R = ΣGᵀG, or not accumulated", "A.shampoo"),
             entry("muon", "M ← μM + G, W − η polar(M)", "A.modular, A.fig3"),
+            entry(
+                "dual-acceleration",
+                "m ← (1 − θ⁻)m + θ⁻∇ln L, y = (1 − θ)m + θ∇ln L, w + (ησL/θ)‖y‖_* d(y), θ = 2/(t + 2)",
+                "Ji, Srebro and Telgarsky 2021; Wang, Hu, Muthukumar and Abernethy 2023",
+            ),
+            entry(
+                "progressive-rescaling",
+                "every few steps θ ← Rθ/‖θ‖ with R growing geometrically, between them P_{‖θ‖≤R}(θ − ηg)",
+                "Wang, Min and Wu 2024",
+            ),
             entry("switch", "one optimiser until an event, another after it", "A.fig1switch"),
         ]
     }
@@ -331,6 +410,13 @@ impl OptimiserSpec {
             muon(0.0, false, PolarMethod::Exact, OtherBlocks::Polar),
             muon(0.9, true, PolarMethod::NewtonSchulz { iterations: 5 }, OtherBlocks::Sign),
         ]);
+        specs.extend([
+            Self::DualAcceleration { norm: NormSpec::L2, modulus: None },
+            Self::DualAcceleration { norm: NormSpec::Lp { p: 1.5 }, modulus: None },
+            Self::DualAcceleration { norm: NormSpec::Linf, modulus: Some(0.5) },
+            Self::progressive_rescaling(NormSpec::L2),
+            Self::ProgressiveRescaling { norm: NormSpec::L1, growth: 1.5, phase: 2, warm_up: 3, tolerance: 1e300, largest: 8.0 },
+        ]);
         specs.push(Self::Switch {
             first: Box::new(Self::steepest(NormSpec::L2)),
             second: Box::new(Self::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 }),
@@ -365,6 +451,8 @@ impl FromStr for OptimiserSpec {
             "muon" => {
                 Self::Muon { momentum: 0.0, nesterov: false, polar: PolarMethod::Exact, others: OtherBlocks::Polar }
             }
+            "dual-acceleration" => Self::DualAcceleration { norm: NormSpec::L2, modulus: None },
+            "progressive-rescaling" => Self::progressive_rescaling(NormSpec::L2),
             other => return Err(unknown(other)),
         })
     }
@@ -373,6 +461,6 @@ impl FromStr for OptimiserSpec {
 fn unknown(text: &str) -> String {
     format!(
         "'{text}' is no optimiser with default settings; use gradient, sign, coordinate, spectral, heavy-ball, nesterov, \
-         adam, adam-w, ada-grad, rms-prop, signum, lion, shampoo or muon"
+         adam, adam-w, ada-grad, rms-prop, signum, lion, shampoo, muon, dual-acceleration or progressive-rescaling"
     )
 }

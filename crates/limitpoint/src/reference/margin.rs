@@ -12,9 +12,9 @@ use crate::norms::{BlockNorm, NormSpec};
 use crate::params::ParamLayout;
 
 /// Problems whose shorter side is at most this are solved in one piece.
-const WHOLE: usize = 700;
+const WHOLE: usize = 2500;
 /// Rows a working set starts with.
-const FIRST: usize = 250;
+const FIRST: usize = 500;
 
 /// The solution of a margin problem with its proof.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,10 +12,14 @@ mod conic;
 mod error;
 mod interior;
 mod margin;
+mod max_margin;
 mod problem;
 mod refine;
 mod semidefinite;
+mod uniqueness;
 
 pub use error::ReferenceError;
+pub use max_margin::{MarginStatus, MaxMargin, max_margin};
 pub use margin::{MarginSolution, solve_margin, solve_margin_gram};
+pub use uniqueness::Uniqueness;
 pub use problem::{Bracket, KinkRow, MarginProblem, Multipliers, SparseRow, add_sparse, sparse_dot};

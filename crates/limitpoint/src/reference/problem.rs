@@ -16,6 +16,7 @@
 use super::ReferenceError;
 use crate::data::{Dataset, Targets};
 use crate::linalg::{Matrix, add_scaled, dot};
+use crate::numeric::compensated_dot;
 use crate::norms::{Norm, NormSpec};
 use crate::params::ParamLayout;
 
@@ -180,7 +181,7 @@ impl MarginProblem {
 
     /// The margin of every row at v: ⟨h_i, v⟩ + Σ min(0, ⟨c_k, v⟩).
     pub fn margins(&self, v: &[f64]) -> Vec<f64> {
-        let mut margins: Vec<f64> = (0..self.rows.rows).map(|i| dot(self.rows.row(i), v)).collect();
+        let mut margins: Vec<f64> = (0..self.rows.rows).map(|i| compensated_dot(self.rows.row(i), v)).collect();
         self.kinks.iter().for_each(|kink| margins[kink.row] += sparse_dot(&kink.change, v).min(0.0));
         margins
     }
@@ -214,7 +215,8 @@ impl MarginProblem {
         if self.cone.iter().any(violated) {
             return f64::NEG_INFINITY;
         }
-        self.margins(v).into_iter().fold(f64::INFINITY, f64::min) / size
+        // at v = 0 every margin is 0
+        if size == 0.0 { 0.0 } else { self.margins(v).into_iter().fold(f64::INFINITY, f64::min) / size }
     }
 
     fn upper_bound(&self, norm: &mut dyn Norm, multipliers: &Multipliers) -> Result<f64, ReferenceError> {

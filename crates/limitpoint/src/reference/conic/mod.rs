@@ -1,1 +1,8 @@
-pub(super) fn solve_margin_conic(_p: &super::MarginProblem) -> Result<(Vec<f64>, super::Multipliers, usize), super::ReferenceError> { unimplemented!() }
+//! conic
+mod ball;
+mod margin;
+mod polish;
+mod program;
+#[cfg(test)]
+mod tests;
+pub(super) use margin::solve_margin_conic;

@@ -243,6 +243,19 @@ impl<'a> Kkt<'a> {
         }
     }
 
+    /// MΘMᵀx, from the rows where they are known: the Gram matrix has lost the digits of nearly opposite rows.
+    pub(super) fn apply_gram(&self, x: &[f64]) -> Vec<f64> {
+        match (self.structure.matrix, self.gram()) {
+            (Some(m), _) => {
+                let mut v = times_transposed(m, x);
+                v.iter_mut().zip(&self.ball.theta).for_each(|(v, theta)| *v *= theta);
+                times(m, &v)
+            }
+            (None, Some(gram)) => times(gram, x),
+            (None, None) => unreachable!("a problem has rows or a Gram matrix"),
+        }
+    }
+
     /// Factors the system for the present Θ and S; false if it is not finite.
     pub(super) fn factor(&mut self, arrows: &Arrows) -> bool {
         let mut matrix = std::mem::take(&mut self.matrix);
@@ -317,7 +330,7 @@ impl<'a> Kkt<'a> {
         let mut applied = vec![0.0; change.x.len()];
         arrows.apply(&change.x, &mut applied);
         let products = match self.gram() {
-            Some(gram) => times(gram, &change.x),
+            Some(_) => self.apply_gram(&change.x),
             None => times(self.structure.matrix(), &change.v),
         };
         let mut rest = side.clone();

@@ -20,7 +20,7 @@ pub(super) use ball::BallSpec;
 use ball::{Ball, BallStep};
 use kkt::{Arrows, Change, Kkt, RightHandSide};
 
-use crate::linalg::{Matrix, dot, matmul, matmul_tn};
+use crate::linalg::{Matrix, add_scaled, dot};
 
 /// Relative gap at which the method ends.
 const GAP: f64 = 2e-14;
@@ -84,15 +84,13 @@ pub(super) struct Interior {
 
 /// M v.
 fn times(m: &Matrix, v: &[f64]) -> Vec<f64> {
-    let mut out = vec![0.0; m.rows];
-    matmul(&mut out, &m.data, v, m.rows, m.cols, 1);
-    out
+    (0..m.rows).map(|i| dot(m.row(i), v)).collect()
 }
 
 /// Mᵀx.
 fn times_transposed(m: &Matrix, x: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; m.cols];
-    matmul_tn(&mut out, &m.data, x, m.cols, m.rows, 1);
+    x.iter().enumerate().for_each(|(i, x)| add_scaled(&mut out, *x, m.row(i)));
     out
 }
 
@@ -159,10 +157,9 @@ impl<'a> Iterate<'a> {
         let mut x = vec![share; structure.len()];
         x[structure.rows..].iter_mut().for_each(|x| *x = 0.5 * share);
         let u = structure.matrix.map(|m| times_transposed(m, &x)).unwrap_or_default();
-        let size = match kkt.gram() {
-            Some(gram) => dot(&x, &times(gram, &x)),
-            None if matches!(spec, BallSpec::Euclid(_)) => spec.dual(&u).powi(2),
-            None => spec.dual(&u),
+        let size = match spec {
+            BallSpec::Euclid(_) => dot(&x, &kkt.apply_gram(&x)),
+            _ => spec.dual(&u),
         };
         let y = size.max(1e-3);
         Self {
@@ -176,13 +173,12 @@ impl<'a> Iterate<'a> {
     }
 
     fn view(&self, structure: &Structure, spec: &BallSpec, kkt: &Kkt) -> View {
-        if let (true, Some(gram)) = (self.ball.is_euclid(), kkt.gram()) {
-            return View { u: Vec::new(), products: times(gram, &self.x) };
-        }
-        let m = structure.matrix();
+        let Some(m) = structure.matrix else {
+            return View { u: Vec::new(), products: kkt.apply_gram(&self.x) };
+        };
         let u = times_transposed(m, &self.x);
         let products = match spec {
-            BallSpec::Euclid(theta) => times(m, &u.iter().zip(theta).map(|(u, theta)| u * theta).collect::<Vec<_>>()),
+            BallSpec::Euclid(_) => kkt.apply_gram(&self.x),
             _ => times(m, &self.ball.v),
         };
         View { u, products }
@@ -308,15 +304,16 @@ impl Best {
     fn see(&mut self, structure: &Structure, spec: &BallSpec, iterate: &Iterate, view: &View) {
         let total: f64 = iterate.x[..structure.rows].iter().sum();
         let euclid = iterate.ball.is_euclid();
-        let dual = if euclid { dot(&iterate.x, &view.products).max(0.0).sqrt() } else { spec.dual(&view.u) };
+        let dual = if view.u.is_empty() { dot(&iterate.x, &view.products).max(0.0).sqrt() } else { spec.dual(&view.u) };
         let size = if euclid { dual } else { spec.norm(&iterate.ball.v) };
-        let (upper, lower) = (dual / total, structure.smallest_margin(&view.products) / size);
+        let smallest = structure.smallest_margin(&view.products);
+        let (upper, lower) = (dual / total, if size > 0.0 { smallest / size } else { 0.0 });
         let gap = self.upper - self.lower;
-        if upper < self.upper {
+        if upper < self.upper || self.multipliers.is_empty() {
             self.upper = upper;
             self.multipliers.clone_from(&iterate.x);
         }
-        if lower > self.lower {
+        if lower > self.lower || self.combination.is_empty() {
             self.lower = lower;
             self.weights.clone_from(&iterate.ball.v);
             self.combination.clone_from(&iterate.x);

@@ -123,17 +123,17 @@ impl Newton<'_> {
 }
 
 impl Newton<'_> {
-    pub fn residuals(&mut self, w: &[f64], nu: &[f64], direct: &[bool]) -> (Vec<f64>, Vec<f64>, Vec<f64>, Vec<f64>) {
+    pub fn residuals(&mut self, w: &[f64], nu: &[f64], direct: &[f64]) -> (Vec<f64>, Vec<f64>, Vec<f64>, Vec<f64>) {
         let p = self.at(nu.to_vec());
         let mut weights = p.weights.clone();
-        for i in 0..w.len() { if direct[i] { weights[i] = w[i]; } }
+        for i in 0..w.len() { if direct[i] > 0.0 { weights[i] = w[i]; } }
         let mut slope = vec![0.0; w.len()];
         self.potential.mirror_map(&weights, &mut slope);
-        let mismatch: Vec<f64> = (0..w.len()).map(|i| if direct[i] { p.dual[i] - slope[i] } else { 0.0 }).collect();
+        let mismatch: Vec<f64> = (0..w.len()).map(|i| if direct[i] > 0.0 { p.dual[i] - slope[i] } else { 0.0 }).collect();
         let missing: Vec<f64> = self.equations.excess(&weights).iter().map(|x| -x).collect();
         (weights, p.dual, mismatch, missing)
     }
-    pub fn mixed(&mut self, w: Vec<f64>, nu: Vec<f64>, direct: &[bool], trace: bool) -> (usize, f64, f64) {
+    pub fn mixed(&mut self, w: Vec<f64>, nu: Vec<f64>, direct: &[f64], trace: bool) -> (usize, f64, f64) {
         let (r, d) = (self.equations.rank(), w.len());
         let (mut w, mut nu) = (w, nu);
         let mut last = (0, 0.0, 0.0);
@@ -150,7 +150,7 @@ impl Newton<'_> {
             best = best.min(e);
             if e < 1e-15 || (stalled > 2 && best < 1e-13) { break; }
             let big = max_abs(&w);
-            let nudged: Vec<f64> = w.iter().zip(direct).map(|(x, dd)| if *dd && x.abs() < 1e-10 * big { (1e-10 * big).copysign(*x) } else { *x }).collect();
+            let nudged: Vec<f64> = w.iter().zip(direct).map(|(x, dd)| if x.abs() < *dd * big { (*dd * big).copysign(*x) } else { *x }).collect();
             let mut images = vec![0.0; r * d];
             for k in 0..r { self.potential.inverse_hessian_action(&nudged, self.equations.rows.row(k), &mut images[k * d..(k + 1) * d]); }
             let mut s = vec![0.0; r * r];
@@ -162,7 +162,7 @@ impl Newton<'_> {
             while cholesky.factor(&s, 0.0).is_err() {
                 let next = if jitter == 0.0 { 1e-15 } else { jitter * 10.0 };
                 for k in 0..r { s[k * r + k] += next - jitter; }
-                jitter = next;
+                jitter = next; if jitter > 1e3 { return last; }
             }
             let mut step: Vec<f64> = (0..r).map(|k| (missing[k] - dot(&images[k * d..(k + 1) * d], &mismatch)) / scale[k]).collect();
             cholesky.solve(&mut step);

@@ -1,0 +1,199 @@
+//! From a claim to evidence and verdict: once with the judge's solvers, and again from the evidence alone.
+
+use super::network::{self, StationarityEvidence};
+use super::regression::SolutionEvidence;
+use super::tangent::TangentProblem;
+use super::{CertificateError, Claim, Doubt, DocumentError, Evidence, MarginEvidence, Measure, Tolerances, Verdict};
+use crate::data::{Dataset, Targets};
+use crate::models::{Compute, MarginMap, Model, ModelSpec};
+use crate::norms::NormSpec;
+use crate::potentials::PotentialSpec;
+use crate::reference::{MarginProblem, Multipliers, ReferenceError, solve_margin};
+
+/// Entries of the largest matrix of rows that is formed, 400 MB.
+const LARGEST: usize = 50_000_000;
+
+/// What a claim is about.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The training examples.
+    pub data: &'a Dataset,
+    /// The model.
+    pub model: &'a ModelSpec,
+    /// Its weights.
+    pub weights: &'a [f64],
+    /// Where training started; needed by claims about solutions of Xw = y.
+    pub start: Option<&'a [f64]>,
+}
+
+impl Subject<'_> {
+    fn build(&self) -> Result<Box<dyn Model>, DocumentError> {
+        let outputs = MarginMap::new(&self.data.targets).outputs();
+        let model = self.model.build(&self.data.inputs, outputs, Compute::default())?;
+        model.layout().check(self.weights).map_err(CertificateError::from)?;
+        Ok(model)
+    }
+
+    /// Refuses problems that do not fit into memory.
+    fn check_size(&self, model: &dyn Model) -> Result<(), DocumentError> {
+        let margins = self.data.len().saturating_mul(MarginMap::new(&self.data.targets).per_example());
+        let entries = margins.saturating_mul(model.layout().len());
+        if entries > LARGEST { Err(DocumentError::TooLarge { entries, limit: LARGEST }) } else { Ok(()) }
+    }
+
+    /// The margin problem of a linear model in its own layout, in which the run measured norms.
+    fn margin_problem(&self, measure: &Measure) -> Result<MarginProblem, DocumentError> {
+        if *self.model != ModelSpec::Linear {
+            return Err(DocumentError::NotLinear { model: self.model.key() });
+        }
+        let model = self.build()?;
+        self.check_size(&*model)?;
+        margin_problem(self.data, measure, &*model)
+    }
+
+    fn tangent_problem(&self, measure: &Measure, kinks: f64) -> Result<Result<TangentProblem, Evidence>, DocumentError> {
+        let mut model = self.build()?;
+        self.check_size(&*model)?;
+        let geometry = measure.geometry(model.layout())?;
+        let slopes = network::slopes(kinks);
+        match TangentProblem::new(&mut *model, &self.data.targets, self.weights, &geometry, slopes) {
+            Ok(tangent) => Ok(Ok(tangent)),
+            Err(CertificateError::NotHomogeneous) => Ok(Err(Evidence::NotHomogeneous)),
+            Err(CertificateError::NotSeparated { .. }) => {
+                let margins = super::evaluation::margins(&mut *model, &self.data.targets, self.weights)?;
+                let least = margins.into_iter().fold(f64::INFINITY, |least, q| if q < least || q.is_nan() { q } else { least });
+                Ok(Err(Evidence::NotSeparated { smallest_margin: least }))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn start(&self) -> Result<&[f64], DocumentError> {
+        self.start.ok_or(DocumentError::NoStart)
+    }
+}
+
+/// The margin problem of a linear model in a measure of its layout.
+pub(super) fn margin_problem(data: &Dataset, measure: &Measure, model: &dyn Model) -> Result<MarginProblem, DocumentError> {
+    let layout = model.layout().clone();
+    let geometry = measure.geometry(&layout)?;
+    // the rows do not depend on the norm
+    let rows = MarginProblem::linear(data, NormSpec::L2).map_err(CertificateError::from)?.rows;
+    let cone = geometry.non_negative.iter().flat_map(Clone::clone).map(|j| vec![(j, vec![1.0])]).collect();
+    let problem = MarginProblem::new(rows, geometry.norm, layout).map_err(CertificateError::from)?.with_cone(cone);
+    Ok(if geometry.semidefinite { problem.semidefinite().map_err(CertificateError::from)? } else { problem })
+}
+
+/// Judges a claim: solves the problem it is about and draws the conclusion.
+pub fn judge(claim: &Claim, tolerances: &Tolerances, subject: &Subject) -> Result<(Evidence, Verdict), DocumentError> {
+    match claim {
+        Claim::LargestMargin { measure } => {
+            let problem = subject.margin_problem(measure)?;
+            let (direction, multipliers) = proof(&problem)?;
+            let Multipliers { rows, cone, .. } = multipliers;
+            let evidence = MarginEvidence::new(&problem, subject.weights, direction, rows, cone)?;
+            let verdict = evidence.verdict(&problem, tolerances.gap);
+            Ok((Evidence::Margin(evidence), verdict))
+        }
+        Claim::StationaryMargin { measure } => {
+            let tangent = match subject.tangent_problem(measure, tolerances.kinks)? {
+                Ok(tangent) => tangent,
+                Err(evidence) => return Ok(with_verdict(evidence)),
+            };
+            let (direction, multipliers) = proof(&tangent.problem)?;
+            let brief = StationarityEvidence::new(&tangent, Vec::new(), multipliers.clone())?;
+            // a direction as long as the weights is kept only where it is needed
+            let evidence = match brief.verdict(tolerances.gap) {
+                Verdict::Certified => brief,
+                _ => StationarityEvidence::new(&tangent, direction, multipliers)?,
+            };
+            let verdict = evidence.verdict(tolerances.gap);
+            Ok((Evidence::Stationarity(evidence), verdict))
+        }
+        Claim::NearestSolution { potential } => {
+            let (reference, multipliers) = nearest_solution(potential, subject)?;
+            let layout = subject.build()?.layout().clone();
+            let start = subject.start()?;
+            let evidence = SolutionEvidence::new(
+                potential,
+                &layout,
+                subject.data,
+                subject.weights,
+                start,
+                reference,
+                multipliers,
+            )?;
+            let verdict = evidence.verdict(tolerances.gap);
+            Ok((Evidence::Solution(evidence), verdict))
+        }
+    }
+}
+
+/// The same evidence with every number computed anew from data, weights, directions and multipliers; no solver is used.
+pub fn recompute(
+    claim: &Claim,
+    tolerances: &Tolerances,
+    subject: &Subject,
+    evidence: &Evidence,
+) -> Result<(Evidence, Verdict), DocumentError> {
+    match (claim, evidence) {
+        (Claim::LargestMargin { measure }, Evidence::Margin(stated)) => {
+            let problem = subject.margin_problem(measure)?;
+            let MarginEvidence { direction, rows, cone, .. } = stated.clone();
+            let found = MarginEvidence::new(&problem, subject.weights, direction, rows, cone)?;
+            let verdict = found.verdict(&problem, tolerances.gap);
+            Ok((Evidence::Margin(found), verdict))
+        }
+        (Claim::StationaryMargin { measure }, stated) => {
+            match (subject.tangent_problem(measure, tolerances.kinks)?, stated) {
+                (Ok(tangent), Evidence::Stationarity(stated)) => {
+                    let found = StationarityEvidence::new(&tangent, stated.direction.clone(), stated.multipliers())?;
+                    let verdict = found.verdict(tolerances.gap);
+                    Ok((Evidence::Stationarity(found), verdict))
+                }
+                (Err(found), _) => Ok(with_verdict(found)),
+                _ => Err(DocumentError::OtherEvidence),
+            }
+        }
+        (Claim::NearestSolution { potential }, Evidence::Solution(stated)) => {
+            let layout = subject.build()?.layout().clone();
+            let (start, reference) = (subject.start()?, stated.reference.clone());
+            let multipliers = stated.multipliers.clone();
+            let found =
+                SolutionEvidence::new(potential, &layout, subject.data, subject.weights, start, reference, multipliers)?;
+            let verdict = found.verdict(tolerances.gap);
+            Ok((Evidence::Solution(found), verdict))
+        }
+        _ => Err(DocumentError::OtherEvidence),
+    }
+}
+
+fn with_verdict(evidence: Evidence) -> (Evidence, Verdict) {
+    let doubt = match evidence {
+        Evidence::NotHomogeneous => Doubt::NotHomogeneous,
+        _ => Doubt::NotYetSeparated,
+    };
+    (evidence, Verdict::Inconclusive(doubt))
+}
+
+/// A direction and multipliers from the judge's solver; equal weights and no direction where it gave up.
+fn proof(problem: &MarginProblem) -> Result<(Vec<f64>, Multipliers), DocumentError> {
+    match solve_margin(problem) {
+        Ok(solution) => Ok((solution.direction, solution.multipliers)),
+        Err(ReferenceError::NoConvergence { .. }) => {
+            let rows = vec![1.0; problem.rows.rows];
+            let (kinks, cone) = (vec![0.0; problem.kinks.len()], vec![0.0; problem.cone.len()]);
+            Ok((Vec::new(), Multipliers { rows, kinks, cone }))
+        }
+        Err(error) => Err(CertificateError::from(error).into()),
+    }
+}
+
+/// w* and ν of the judge.
+fn nearest_solution(potential: &PotentialSpec, subject: &Subject) -> Result<(Vec<f64>, Vec<f64>), DocumentError> {
+    let Targets::Values(_) = &subject.data.targets else {
+        return Err(DocumentError::NoTargets { data: subject.data.name.clone() });
+    };
+    let _ = potential;
+    todo!()
+}

@@ -1,0 +1,194 @@
+//! The margin of a linear model against the largest one, with bounds that hold in exact arithmetic.
+//!
+//! ```text
+//! γ(w) = min_i ⟨h_i, w⟩/‖w‖       what the weights achieve
+//! γ(v) ≤ γ* ≤ ‖Σ p_i h_i + Σ s_m r_m‖_*/Σp        any v in the cone, any p, s ≥ 0 (B Lemma 9, Ct.bracket)
+//! gap  = 1 − γ(w)/γ*
+//! ```
+//!
+//! Weights, data and multipliers are doubles, so they are exact; everything computed from them is enclosed in
+//! [`Interval`]s, and the gap's two ends are theorems about them. v and p come from the judge's solver, but nothing is
+//! believed of it: a worse v or p only widens the bracket.
+//!
+//! Semidefinite problems (B Theorem 7): a matrix W need not be exactly semidefinite. With ε ≥ −λ_min(W) the shifted
+//! (W + Wᵀ)/2 + εI is, and its margin is the one that counts; the upper bound is λ_max(Σ p_i H_i)/Σp.
+
+use serde::{Deserialize, Serialize};
+
+use super::enclosure::{enclosed_dual_norm, enclosed_norm};
+use super::interval::{ExactSum, Interval, enclosed_dot, enclosed_sum};
+use super::spectrum::Spectrum;
+use super::{CertificateError, Doubt, Verdict};
+use crate::norms::NormSpec;
+use crate::reference::MarginProblem;
+
+/// Upper bounds below this share of the rows' size count as a proof that nothing separates the data.
+const NOTHING: f64 = 1e-6;
+
+/// What proves or refutes a largest margin: the bounds, and the direction and multipliers that prove them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MarginEvidence {
+    /// γ(w) of the weights.
+    pub achieved: Interval,
+    /// γ*: the lower end from `direction` or the weights, the upper end from the multipliers.
+    pub optimum: Interval,
+    /// 1 − γ(w)/γ*; nothing is known of it unless the weights separate the data.
+    pub gap: Interval,
+    /// v, the judge's own direction.
+    pub direction: Vec<f64>,
+    /// p ≥ 0, one for every margin.
+    pub rows: Vec<f64>,
+    /// s ≥ 0, one for every cone row; empty without a cone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cone: Vec<f64>,
+}
+
+impl MarginEvidence {
+    /// The bounds that a direction and multipliers prove; the problem may have cone rows, but no kinks.
+    ///
+    /// ```
+    /// use limitpoint::certificates::{MarginEvidence, Verdict};
+    /// use limitpoint::linalg::Matrix;
+    /// use limitpoint::norms::NormSpec;
+    /// use limitpoint::params::ParamLayout;
+    /// use limitpoint::reference::MarginProblem;
+    /// // rows (1, 0) and (0, 1): the best direction in ℓ2 is (1, 1)/√2, proved by p = (½, ½)
+    /// let rows = Matrix::from_rows(&[&[1.0, 0.0], &[0.0, 1.0]]);
+    /// let problem = MarginProblem::new(rows, NormSpec::L2, ParamLayout::vector(2))?;
+    /// let evidence = MarginEvidence::new(&problem, &[3.0, 3.0], vec![1.0, 1.0], vec![0.5, 0.5], vec![])?;
+    /// assert!(evidence.optimum.square().contains(0.5) && evidence.optimum.width() < 1e-15);
+    /// assert_eq!(evidence.verdict(&problem, 1e-14), Verdict::Certified);
+    /// # Ok::<(), limitpoint::certificates::CertificateError>(())
+    /// ```
+    pub fn new(
+        problem: &MarginProblem,
+        weights: &[f64],
+        direction: Vec<f64>,
+        rows: Vec<f64>,
+        cone: Vec<f64>,
+    ) -> Result<Self, CertificateError> {
+        problem.layout.check(weights)?;
+        check_count("the number of dual weights", rows.len(), problem.rows.rows)?;
+        if !cone.is_empty() || !problem.cone.is_empty() {
+            check_count("the number of cone multipliers", cone.len(), problem.cone.len())?;
+        }
+        if let Some(value) = rows.iter().chain(&cone).find(|p| !(p.is_finite() && **p >= 0.0)) {
+            return Err(CertificateError::OutOfRange { what: "a multiplier", value: *value, range: "finite and at least 0" });
+        }
+        let achieved = normalised_margin(problem, weights)?;
+        let reference = if direction.is_empty() { achieved } else { normalised_margin(problem, &direction)? };
+        let upper = upper_bound(problem, &rows, &cone)?;
+        let optimum = Interval::new(reference.lo.max(achieved.lo), upper.hi);
+        let separated = achieved.lo > 0.0 && optimum.lo > 0.0;
+        let gap = if separated {
+            let ratio = achieved / optimum;
+            (Interval::point(1.0) - ratio).max(Interval::ZERO)
+        } else {
+            Interval::WHOLE
+        };
+        Ok(Self { achieved, optimum, gap, direction, rows, cone })
+    }
+
+    /// What the bounds say about a gap of at most `tolerance`.
+    pub fn verdict(&self, problem: &MarginProblem, tolerance: f64) -> Verdict {
+        if self.achieved.lo > 0.0 {
+            return Verdict::of_bounds(self.gap.lo, self.gap.hi, tolerance);
+        }
+        Verdict::Inconclusive(if self.optimum.lo > 0.0 {
+            Doubt::NotYetSeparated
+        } else if self.optimum.hi <= NOTHING * row_size(problem) {
+            Doubt::NotSeparable
+        } else {
+            Doubt::SolverStopped
+        })
+    }
+
+    /// The numbers of the evidence, by name.
+    pub(super) fn numbers(&self) -> Vec<(&'static str, f64)> {
+        let pairs = [("achieved", self.achieved), ("optimum", self.optimum), ("gap", self.gap)];
+        pairs.into_iter().flat_map(|(name, interval)| [(name, interval.lo), (name, interval.hi)]).collect()
+    }
+}
+
+fn check_count(what: &'static str, found: usize, expected: usize) -> Result<(), CertificateError> {
+    if found == expected {
+        return Ok(());
+    }
+    let range = "one for every row of the problem";
+    Err(CertificateError::OutOfRange { what, value: found as f64, range })
+}
+
+/// max ‖h_i‖_* in plain arithmetic, the size to which a vanishing margin is compared.
+fn row_size(problem: &MarginProblem) -> f64 {
+    let Ok(mut norm) = problem.norm.build(&problem.layout) else { return f64::NAN };
+    (0..problem.rows.rows).map(|i| norm.dual(problem.rows.row(i))).fold(0.0, f64::max)
+}
+
+/// An enclosure of min_i ⟨h_i, v⟩/‖v‖; its lower end is −∞ if v may lie outside the cone.
+fn normalised_margin(problem: &MarginProblem, v: &[f64]) -> Result<Interval, CertificateError> {
+    problem.layout.check(v)?;
+    if problem.semidefinite {
+        return semidefinite_margin(problem, v);
+    }
+    let least = (0..problem.rows.rows).map(|i| enclosed_dot(problem.rows.row(i), v)).reduce(Interval::min);
+    let points: Vec<Interval> = v.iter().map(|x| Interval::point(*x)).collect();
+    let size = enclosed_norm(&problem.norm, &problem.layout, &points)?;
+    let inside = problem.cone.iter().all(|row| {
+        let mut sum = ExactSum::default();
+        for (first, run) in row {
+            run.iter().zip(&v[*first..]).for_each(|(a, b)| sum.add_product(*a, *b));
+        }
+        sum.enclosure().lo >= 0.0
+    });
+    let margin = least.map_or(Interval::WHOLE, |least| least / size);
+    Ok(if inside { margin } else { Interval::new(f64::NEG_INFINITY, margin.hi) })
+}
+
+/// The margin of (W + Wᵀ)/2 + εI with ε = max(0, −λ_min).
+fn semidefinite_margin(problem: &MarginProblem, v: &[f64]) -> Result<Interval, CertificateError> {
+    let size = problem.layout.blocks()[0].rows;
+    let points: Vec<Interval> = v.iter().map(|x| Interval::point(*x)).collect();
+    let shift = Interval::point((-Spectrum::symmetric(&points, size)?.smallest().lo).max(0.0));
+    let half = Interval::point(0.5);
+    let shifted: Vec<Interval> = (0..size * size)
+        .map(|at| {
+            let (i, j) = (at / size, at % size);
+            let entry = (points[i * size + j] + points[j * size + i]) * half;
+            if i == j { entry + shift } else { entry }
+        })
+        .collect();
+    let margin = |i: usize| {
+        enclosed_sum(problem.rows.row(i).iter().zip(&shifted).map(|(h, w)| Interval::point(*h) * *w))
+    };
+    let least = (0..problem.rows.rows).map(margin).reduce(Interval::min);
+    let norm = if problem.norm == NormSpec::Nuclear {
+        enclosed_sum((0..size).map(|i| shifted[i * size + i])) // the trace, since the matrix is semidefinite
+    } else {
+        enclosed_norm(&problem.norm, &problem.layout, &shifted)?
+    };
+    Ok(least.map_or(Interval::WHOLE, |least| least / norm))
+}
+
+/// An enclosure of ‖Σ p_i h_i + Σ s_m r_m‖_*/Σp; of λ_max/Σp for the trace over semidefinite matrices.
+fn upper_bound(problem: &MarginProblem, rows: &[f64], cone: &[f64]) -> Result<Interval, CertificateError> {
+    let mut sums = vec![ExactSum::default(); problem.layout.len()];
+    for (i, p) in rows.iter().enumerate().filter(|(_, p)| **p != 0.0) {
+        sums.iter_mut().zip(problem.rows.row(i)).for_each(|(sum, h)| sum.add_product(*p, *h));
+    }
+    for (row, s) in problem.cone.iter().zip(cone).filter(|(_, s)| **s != 0.0) {
+        for (first, run) in row {
+            sums[*first..].iter_mut().zip(run).for_each(|(sum, r)| sum.add_product(*s, *r));
+        }
+    }
+    let combined: Vec<Interval> = sums.into_iter().map(ExactSum::enclosure).collect();
+    let size = if problem.semidefinite && problem.norm == NormSpec::Nuclear {
+        Spectrum::symmetric(&combined, problem.layout.blocks()[0].rows)?.value(0)
+    } else {
+        enclosed_dual_norm(&problem.norm, &problem.layout, &combined)?
+    };
+    Ok(size / enclosed_sum(rows.iter().map(|p| Interval::point(*p))))
+}
+
+#[cfg(test)]
+#[path = "linear_tests.rs"]
+mod tests;
