@@ -46,9 +46,9 @@ pub enum Verb {
     /// Print every instance of a concept with its formula and reference.
     #[command(after_help = "Examples:\n  limitpoint list norms\n  limitpoint list optimisers --format json")]
     List(List),
-    /// Measure training steps per second, against PyTorch and JAX where a Python has them.
+    /// Measure training steps per second, against PyTorch and JAX where a Python has them, or the judge's solvers.
     #[command(
-        after_help = "Examples:\n  limitpoint bench\n  limitpoint bench --python .venv/bin/python --seconds 2\n  limitpoint bench --scaling --format json"
+        after_help = "Examples:\n  limitpoint bench\n  limitpoint bench --python .venv/bin/python --seconds 2\n  limitpoint bench --scaling --format json\n  limitpoint bench solve --python .venv/bin/python"
     )]
     Bench(Bench),
     /// List and fetch data sets.
@@ -119,7 +119,7 @@ pub enum Format {
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// Workloads to run: W1, W2, W3, W4; all of them by default.
+    /// Workloads to run: W1, W2, W3, W4, all of them by default; or `solve`, exact margins against cvxpy and SVC.
     #[arg(value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
     /// A Python interpreter with torch and/or jax to compare with.

@@ -40,6 +40,12 @@ pub enum Error {
     /// A probe was ill described.
     #[error(transparent)]
     Diagnostics(#[from] crate::diagnostics::DiagnosticsError),
+    /// A reference problem could not be posed or solved.
+    #[error(transparent)]
+    Reference(#[from] crate::reference::ReferenceError),
+    /// A point could not be judged.
+    #[error(transparent)]
+    Certificate(#[from] crate::certificates::CertificateError),
     /// A run could not go on.
     #[error(transparent)]
     Driver(#[from] crate::driver::DriverError),

@@ -28,6 +28,8 @@
 //! | [`flows`] | continuous time with error control |
 //! | [`diagnostics`] | margins, KKT measures, balance, shape: functions of a point |
 //! | [`observers`] | snapshots, recording, stop rules |
+//! | [`reference`] | the judge's solvers: exact margins and limit points, with their proofs |
+//! | [`certificates`] | claim + evidence → verdict: KKT and tangent certificates, polishing, files |
 //! | [`driver`] | the loop: step, snapshot, observe, stop |
 //! | [`experiments`] | whole training problems put together from specifications |
 //! | [`report`] | finished records as a page for people and figures for papers |
@@ -51,6 +53,9 @@ pub mod schedules;
 pub mod flows;
 pub mod optimisers;
 
+pub mod reference;
+
+pub mod certificates;
 pub mod diagnostics;
 pub mod driver;
 pub mod experiments;

@@ -27,6 +27,12 @@ const TABLE: &[(&str, &[&str])] = &[
     ("flows", &["linalg", "params", "norms", "potentials", "objective", "schedules"]),
     ("diagnostics", &["linalg", "params", "data", "norms", "potentials", "losses", "models"]),
     ("observers", &["params", "diagnostics"]),
+    ("reference", &["linalg", "params", "data", "norms", "potentials"]),
+    // models, because a tangent is made of gradients and kinks; never how a point was reached
+    (
+        "certificates",
+        &["linalg", "params", "data", "norms", "potentials", "losses", "models", "diagnostics", "observers", "reference"],
+    ),
     // `schedules` because the loop asks them for steps and tells them the outcome; `diagnostics` only for `Point`, which
     // the loop fills in for observers
     ("driver", &["params", "objective", "optimisers", "flows", "observers", "schedules", "diagnostics"]),
@@ -47,6 +53,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "diagnostics",
             "observers",
             "driver",
+            "reference",
+            "certificates",
         ],
     ),
     ("report", &["experiments"]),
@@ -67,6 +75,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "flows",
             "diagnostics",
             "driver",
+            "reference",
+            "certificates",
             "experiments",
         ],
     ),

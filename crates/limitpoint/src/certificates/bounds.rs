@@ -1,9 +1,9 @@
 //! What the theorems allow the KKT measures of a point to be.
 //!
-//! Papers A, C and D bound ε by C₁√(1 − β) and δ by C₂/ln(1/L) at the multipliers of the trajectory. Their constants hold
-//! the soft margin γ̃(t₀) at separation; the proofs give the same with the soft margin of the point itself, which is larger,
-//! so the bounds here are the tightest the proofs yield, and any earlier γ̃ may be put in. Corrections of the printed
-//! constants are marked.
+//! Papers A, C and D bound ε by C₁√(1 − β) and δ by C₂/ln(1/L) at the multipliers of the trajectory. Their constants
+//! hold the soft margin γ̃(t₀) at separation; the proofs give the same with the soft margin of the point itself, which
+//! is larger, so the bounds here are the tightest the proofs yield, and any earlier γ̃ may be put in. Corrections of
+//! the printed constants are marked.
 //!
 //! **Steepest flows** (A Propositions A.13 and B.6, D Lemma C.8), λ_k as in the `multipliers` file, M margins:
 //!
@@ -13,11 +13,11 @@
 //! S                ≤ C₂/u,              u = ln(1/L),   C₂ = κ (M − 1)/(e L γ̃^{2/L})
 //! ```
 //!
-//! κ is 1 for the exponential loss (A prints M for M − 1; the smallest margin adds nothing). For ℓ = e^{−f} with one margin
-//! an example κ = (u g′(u)/g(u)) K (q_max/(γ̃‖θ‖^L))^{log₂K}: D Lemma C.8, with max x e^{−x} = 1/e (printed e), with the
-//! point's own q_max for B₁ρ^L, and with u g′/g instead of its bound 2K. It needs u ≥ b_g. For cross-entropy
-//! κ = (u g′(u)/g(u))/ln 2: the weights are at most e^{−s}/L, L ≥ ln(1 + e^{−q_min}) ≥ e^{−q_min} ln 2 once separated, and
-//! D Appendix F bounds ν.
+//! κ is 1 for the exponential loss (A prints M for M − 1; the smallest margin adds nothing). For ℓ = e^{−f} with one
+//! margin an example κ = (u g′(u)/g(u)) K (q_max/(γ̃‖θ‖^L))^{log₂K}: D Lemma C.8, with max x e^{−x} = 1/e (printed e),
+//! with the point's own q_max for B₁ρ^L, and with u g′/g instead of its bound 2K. It needs u ≥ b_g. For cross-entropy κ
+//! = (u g′(u)/g(u))/ln 2: the weights are at most e^{−s}/L, L ≥ ln(1 + e^{−q_min}) ≥ e^{−q_min} ln 2 once separated,
+//! and D Appendix F bounds ν.
 //!
 //! **Mirror flows** (C Lemma G.6, α ≥ 2, exponential loss) with H = ∇²R(θ), Q = Q(∇R(θ)), ν = Σ e^{−q}q and
 //!
@@ -27,8 +27,8 @@
 //! S ≤ C₂/u,                    C₂ = (M − 1)/(e L γ̃^{2/L})
 //! ```
 //!
-//! from ‖Hx‖₂² ≤ ‖H‖₂ xᵀHx, θᵀHθ ≤ αQ (C.ass4.4) and q_min ≥ u. (C prints max(1, |H|) and Q for ‖H‖₂ and αQ.) ζ tends to
-//! the gradient of ½φ² (C.lemG10), so this is a bound for approximate KKT points of the horizon's problem.
+//! from ‖Hx‖₂² ≤ ‖H‖₂ xᵀHx, θᵀHθ ≤ αQ (C.ass4.4) and q_min ≥ u. (C prints max(1, |H|) and Q for ‖H‖₂ and αQ.) ζ tends
+//! to the gradient of ½φ² (C.lemG10), so this is a bound for approximate KKT points of the horizon's problem.
 
 use super::CertificateError;
 use crate::diagnostics::{Point, kkt_measure, mirror_measure};
@@ -167,7 +167,8 @@ fn hessian_bound(spec: &PotentialSpec, potential: &mut dyn MirrorPotential, para
         | PotentialSpec::SquaredLp { .. }
         | PotentialSpec::SpectralEntropy => false,
         PotentialSpec::Layers { blocks } => {
-            let dense = |spec: &PotentialSpec| matches!(spec, PotentialSpec::SquaredLp { .. } | PotentialSpec::SpectralEntropy);
+            let dense =
+                |spec: &PotentialSpec| matches!(spec, PotentialSpec::SquaredLp { .. } | PotentialSpec::SpectralEntropy);
             blocks.iter().all(|entry| !dense(&entry.potential))
         }
         _ => true,

@@ -33,8 +33,8 @@
 //!
 //! A frozen layer on a kink can make the set above larger than ∂q_k: τ is then that of the larger set.
 
-use super::tangent::{Coverage, Slopes, TangentCertificate, TangentProblem, checked_margins};
 use super::CertificateError;
+use super::tangent::{Coverage, Slopes, TangentCertificate, TangentProblem, checked_margins};
 use crate::data::Targets;
 use crate::linalg::{Matrix, add_scaled, dot, norm2};
 use crate::models::{Kink, MarginMap, Model};
@@ -102,9 +102,9 @@ fn find_kinks(model: &mut dyn Model, params: &[f64], slopes: Slopes) -> Result<V
         return Err(CertificateError::OutOfRange { what, value: tolerance, range });
     }
     let units = weights(model.layout());
-    let row_sizes = units[..units.len().saturating_sub(1)].iter().flat_map(|block| {
-        params[block.range()].chunks_exact(block.cols).map(norm2)
-    });
+    let row_sizes = units[..units.len().saturating_sub(1)]
+        .iter()
+        .flat_map(|block| params[block.range()].chunks_exact(block.cols).map(norm2));
     let largest = row_sizes.fold(0.0, f64::max);
     Ok(model.kinks(params, tolerance * largest))
 }

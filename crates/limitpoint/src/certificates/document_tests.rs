@@ -89,7 +89,7 @@ fn changed_data_change_the_bounds() {
 
 #[test]
 fn changed_numbers_are_found_one_by_one() {
-    let (data, certificate) = certified(NormSpec::Linf);
+    let (data, certificate) = certified(NormSpec::L2);
     let Evidence::Margin(evidence) = &certificate.evidence else { panic!("a linear model") };
     let change = |changed: MarginEvidence, what: &str| {
         let forged = Certificate { evidence: Evidence::Margin(changed), ..certificate.clone() };

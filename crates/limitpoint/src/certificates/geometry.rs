@@ -1,7 +1,7 @@
 //! What measures weights in a margin problem: a norm, or the horizon of a mirror potential.
 //!
-//! Mirror flow tends to KKT points of min ½φ² subject to q ≥ 1 with φ the horizon of its potential (C Theorem 4.7), and a
-//! horizon is a gauge: a norm times a factor, on all weights or on a cone.
+//! Mirror flow tends to KKT points of min ½φ² subject to q ≥ 1 with φ the horizon of its potential (C Theorem 4.7), and
+//! a horizon is a gauge: a norm times a factor, on all weights or on a cone.
 //!
 //! | potential | φ | where |
 //! |---|---|---|

@@ -38,7 +38,9 @@ fn between_classes(gram: &Matrix, labels: &[usize], count: usize) -> Matrix {
     let margins: Vec<(usize, usize)> = labels
         .iter()
         .enumerate()
-        .flat_map(|(n, &label)| (0..count).filter(move |&j| j != label).map(move |j| (n * count + label, n * count + j)))
+        .flat_map(|(n, &label)| {
+            (0..count).filter(move |&j| j != label).map(move |j| (n * count + label, n * count + j))
+        })
         .collect();
     let mut out = Matrix::zeros(margins.len(), margins.len());
     for (k, &(right, wrong)) in margins.iter().enumerate() {

@@ -7,6 +7,7 @@ use super::{CertificateError, Claim, Doubt, DocumentError, Evidence, MarginEvide
 use crate::data::{Dataset, Targets};
 use crate::models::{Compute, MarginMap, Model, ModelSpec};
 use crate::norms::NormSpec;
+use crate::params::ParamLayout;
 use crate::potentials::PotentialSpec;
 use crate::reference::{MarginProblem, Multipliers, ReferenceError, solve_margin};
 
@@ -48,7 +49,7 @@ impl Subject<'_> {
         }
         let model = self.build()?;
         self.check_size(&*model)?;
-        margin_problem(self.data, measure, &*model)
+        linear_margin_problem(self.data, measure, model.layout())
     }
 
     fn tangent_problem(&self, measure: &Measure, kinks: f64) -> Result<Result<TangentProblem, Evidence>, DocumentError> {
@@ -73,14 +74,21 @@ impl Subject<'_> {
     }
 }
 
-/// The margin problem of a linear model in a measure of its layout.
-pub(super) fn margin_problem(data: &Dataset, measure: &Measure, model: &dyn Model) -> Result<MarginProblem, DocumentError> {
-    let layout = model.layout().clone();
-    let geometry = measure.geometry(&layout)?;
+/// The margin problem of a linear model on parameters of its own layout, in which runs measure norms.
+///
+/// Unlike [`MarginProblem::linear`] it sees the weights as the model does: a row for every output, whatever the shape of
+/// the inputs.
+pub fn linear_margin_problem(
+    data: &Dataset,
+    measure: &Measure,
+    layout: &ParamLayout,
+) -> Result<MarginProblem, DocumentError> {
+    let geometry = measure.geometry(layout)?;
     // the rows do not depend on the norm
     let rows = MarginProblem::linear(data, NormSpec::L2).map_err(CertificateError::from)?.rows;
     let cone = geometry.non_negative.iter().flat_map(Clone::clone).map(|j| vec![(j, vec![1.0])]).collect();
-    let problem = MarginProblem::new(rows, geometry.norm, layout).map_err(CertificateError::from)?.with_cone(cone);
+    let problem =
+        MarginProblem::new(rows, geometry.norm, layout.clone()).map_err(CertificateError::from)?.with_cone(cone);
     Ok(if geometry.semidefinite { problem.semidefinite().map_err(CertificateError::from)? } else { problem })
 }
 

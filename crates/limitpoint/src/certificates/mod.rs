@@ -42,6 +42,4 @@ pub use gram::{margin_gram, tangent_certificate_from_gram};
 pub use multipliers::{KktCertificate, KktReport, best_multipliers, kkt_report};
 pub use proximity::{BregmanProximity, ProximityMeasure, bregman_divergence, bregman_proximity, proximity_measure};
 pub use residual::least_residual;
-pub use tangent::{
-    Coverage, Slopes, TangentCertificate, TangentProblem, solve_tangent, tangent_certificate,
-};
+pub use tangent::{Coverage, Slopes, TangentCertificate, TangentProblem, solve_tangent, tangent_certificate};

@@ -4,13 +4,14 @@
 //! min ½φ² subject to q ≥ 1 (φ = s‖·‖ a norm or a horizon, φ_* = ‖·‖_*/s) give z = Σ λ_k h̃_k and
 //!
 //! ```text
-//! Fenchel–Young gap   D = ½φ_*(z)² + ½φ(θ̃)² − ⟨z, θ̃⟩ ≥ 0          0 exactly if z ∈ ∂½φ²(θ̃)                  Ct.FY
-//! slack               S = Σ λ_k (q̃_k − 1) ≥ 0,   max_k λ_k (q̃_k − 1)                                        Ct.slack
-//! residual            ε = min over k ∈ ∂½φ²(θ̃) of ‖z − k‖₂                                                 Ct.res2
+//! Fenchel–Young gap   D = ½φ_*(z)² + ½φ(θ̃)² − ⟨z, θ̃⟩ ≥ 0,   0 exactly if z ∈ ∂½φ²(θ̃)       Ct.FY
+//! slack               S = Σ λ_k (q̃_k − 1) ≥ 0,   max_k λ_k (q̃_k − 1)                        Ct.slack
+//! residual            ε = min over k ∈ ∂½φ²(θ̃) of ‖z − k‖₂                                 Ct.res2
 //! ```
 //!
-//! (ε, S) is the pair of A Definition A.12, (ε, max) that of C Definition G.4 and D Definition C.6; many classes have one
-//! constraint for every wrong class (D Appendix F). At kinks z may use any slopes: λ_k h̃_k + Σ_j e_kj c̃_kj, 0 ≤ e_kj ≤ λ_k.
+//! (ε, S) is the pair of A Definition A.12, (ε, max) that of C Definition G.4 and D Definition C.6; many classes have
+//! one constraint for every wrong class (D Appendix F). At kinks z may use any slopes: λ_k h̃_k + Σ_j e_kj c̃_kj, 0 ≤
+//! e_kj ≤ λ_k.
 //!
 //! **Best multipliers.** Euler's identity ⟨z, θ̃⟩ = L Σ λ_k q̃_k makes D + r S linear in λ but for ½φ_*(z)²:
 //!
@@ -18,8 +19,8 @@
 //! D + r S = ½φ_*(z)² + ½φ(θ̃)² − Σ λ_k b_k,        b_k = L q̃_k − r (q̃_k − 1)
 //! ```
 //!
-//! For b > 0 put λ_k = c μ_k/b_k with Σμ = 1. The best c is s²/‖Σ μ_k h̃_k/b_k‖_*², and what remains is a margin problem
-//! with the rows h̃_k/b_k, for every norm:
+//! For b > 0 put λ_k = c μ_k/b_k with Σμ = 1. The best c is s²/‖Σ μ_k h̃_k/b_k‖_*², and what remains is a margin
+//! problem with the rows h̃_k/b_k, for every norm:
 //!
 //! ```text
 //! min_λ D + r S = ½s² (‖θ̃‖² − 1/γ²),      γ = min_μ ‖Σ μ_k h̃_k/b_k‖_* = max_{‖v‖≤1} min_k ⟨h̃_k, v⟩/b_k
@@ -32,8 +33,8 @@
 //! min D + L S = ½φ(θ̃)² (1 − (1 − τ)²),     hence  min D + S ≤ φ(θ̃)² τ   and in ℓ2  ε ≤ ‖θ̃‖ √(2τ)
 //! ```
 //!
-//! Conversely multipliers with D + S = g φ(θ̃)², g < ½, prove τ ≤ (1 + L) g/(1 − √(2g)): from D ≥ ½(φ_*(z) − φ(θ̃))² and
-//! D ≥ φ_*(z) φ(θ̃) − L Σλq̃. The two measures vanish together, at the same rate.
+//! Conversely multipliers with D + S = g φ(θ̃)², g < ½, prove τ ≤ (1 + L) g/(1 − √(2g)): from D ≥ ½(φ_*(z) − φ(θ̃))²
+//! and D ≥ φ_*(z) φ(θ̃) − L Σλq̃. The two measures vanish together, at the same rate.
 
 use super::residual::least_residual;
 use super::{CertificateError, Evaluation, Geometry, Slopes, TangentProblem, solve_tangent};
@@ -43,7 +44,13 @@ use crate::losses::Loss;
 use crate::models::Model;
 use crate::reference::{MarginProblem, Multipliers, solve_margin, sparse_dot};
 
-/// Multipliers of a point and what they prove; the definitions are in the module's documentation.
+/// Multipliers of a point and what they prove about θ̃ = θ/q_min^{1/L} in min ½φ² subject to q ≥ 1.
+///
+/// ```text
+/// z = Σ λ_k ∇q_k(θ̃),   D = ½φ_*(z)² + ½φ(θ̃)² − ⟨z, θ̃⟩,   S = Σ λ_k (q_k(θ̃) − 1),   ε = min_{k ∈ ∂½φ²(θ̃)} ‖z − k‖₂
+/// ```
+///
+/// A Definition A.12 asks for (ε, S), C Definition G.4 and D Definition C.6 for (ε, max λ_k(q_k(θ̃) − 1)).
 #[derive(Debug, Clone, PartialEq)]
 pub struct KktCertificate {
     /// λ of the rows, e of the kinks and s of the cone, at θ̃.
@@ -98,8 +105,9 @@ impl<'a> Scaled<'a> {
 
     /// φ(θ̃)².
     pub fn objective(&self) -> f64 {
-        (self.tangent.geometry.scale * self.tangent.size / self.tangent.smallest_margin().powf(1.0 / self.tangent.degree))
-            .powi(2)
+        (self.tangent.geometry.scale * self.tangent.size
+            / self.tangent.smallest_margin().powf(1.0 / self.tangent.degree))
+        .powi(2)
     }
 
     /// z, the cone's multipliers included.
@@ -127,8 +135,16 @@ impl<'a> Scaled<'a> {
     /// D of the multipliers. Cone rows r act as constraints ⟨r, θ⟩ ≥ 0 with slack s⟨r, θ̃⟩, counted here.
     pub fn gap(&self, multipliers: &Multipliers) -> Result<f64, CertificateError> {
         let z = self.combine(multipliers);
-        let cone: f64 = self.tangent.problem.cone.iter().zip(&multipliers.cone).map(|(row, s)| s * sparse_dot(row, &self.point)).sum();
-        let gap = 0.5 * self.dual(multipliers)?.powi(2) + 0.5 * self.objective() - dot(&z, &self.point) + cone * self.factor;
+        let cone: f64 = self
+            .tangent
+            .problem
+            .cone
+            .iter()
+            .zip(&multipliers.cone)
+            .map(|(row, s)| s * sparse_dot(row, &self.point))
+            .sum();
+        let gap =
+            0.5 * self.dual(multipliers)?.powi(2) + 0.5 * self.objective() - dot(&z, &self.point) + cone * self.factor;
         Ok(gap.max(0.0))
     }
 

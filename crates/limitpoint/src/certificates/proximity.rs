@@ -6,8 +6,8 @@
 //! D^m_ψ(y, z) = ½‖y‖_*² − ½‖z‖_*² − ⟨m, y − z⟩ ≥ 0
 //! ```
 //!
-//! θ̃ ∈ ∂ψ(k) for every k ∈ ∂½‖θ̃‖², and ½‖k‖_*² = ½‖θ̃‖² = ½⟨k, θ̃⟩, so that between z = Σ λ h̃ and any such k it is the
-//! Fenchel–Young gap of z and θ̃, whatever k is. At the papers' multipliers (A Proposition B.6)
+//! θ̃ ∈ ∂ψ(k) for every k ∈ ∂½‖θ̃‖², and ½‖k‖_*² = ½‖θ̃‖² = ½⟨k, θ̃⟩, so that between z = Σ λ h̃ and any such k it is
+//! the Fenchel–Young gap of z and θ̃, whatever k is. At the papers' multipliers (A Proposition B.6)
 //!
 //! ```text
 //! D^θ̃_ψ(Σ λ_i h̃_i, k) = ‖θ̃‖² (1 − β)  ≤  γ̃^{−2/L} (1 − β)  ≤  γ̃(t₀)^{−2/L} (1 − β)
@@ -29,7 +29,7 @@ use crate::reference::Multipliers;
 /// use limitpoint::norms::NormSpec;
 /// let mut norm = NormSpec::L2.build_vector(2)?;
 /// // in ℓ2 it is half the squared distance
-/// assert_eq!(bregman_divergence(&mut *norm, &[3.0, 1.0], &[0.0, 1.0], &[0.0, 1.0]), 4.5);
+/// assert_eq!(bregman_divergence(&mut *norm, &[3.0, 4.0], &[0.0, 4.0], &[0.0, 4.0]), 4.5);
 /// # Ok::<(), limitpoint::norms::NormError>(())
 /// ```
 pub fn bregman_divergence(norm: &mut dyn Norm, y: &[f64], z: &[f64], m: &[f64]) -> f64 {
@@ -51,8 +51,8 @@ pub struct BregmanProximity {
 
 /// Measures the two sides of A Proposition B.6.
 ///
-/// `soft_margin` is the reference γ̃(t₀), already divided by ‖θ‖^L; without one the soft margin of the point itself is used,
-/// which is the tightest. NaN unless the model is homogeneous and all margins are positive.
+/// `soft_margin` is the reference γ̃(t₀), already divided by ‖θ‖^L; without one the soft margin of the point itself is
+/// used, which is the tightest. NaN unless the model is homogeneous and all margins are positive.
 pub fn bregman_proximity(point: &Point, norm: &mut dyn Norm, soft_margin: Option<f64>) -> BregmanProximity {
     let (q, degree, size) = (point.smallest_margin(), point.degree(), norm.value(point.params));
     let measure = kkt_measure(point, norm);
@@ -96,9 +96,9 @@ pub struct ProximityMeasure {
 /// ε* = min_λ max(D, S) = max_{r ≥ 0} min_λ (D + r S)/(1 + r)
 /// ```
 ///
-/// Each inner minimum is a margin problem (see the `multipliers` file). r is bisected in w = r/(1 + r) until D and S meet; where
-/// the minimiser jumps past the meeting point the multipliers of both sides are mixed. Stops when the bounds agree to
-/// 1e-7 relative (or to 1e-13 of φ(θ̃)²), or after 60 problems.
+/// Each inner minimum is a margin problem (see the `multipliers` file). r is bisected in w = r/(1 + r) until D and S
+/// meet; where the minimiser jumps past the meeting point the multipliers of both sides are mixed. Stops when the
+/// bounds agree to 1e-7 relative (or to 1e-13 of φ(θ̃)²), or after 60 problems.
 pub fn proximity_measure(tangent: &TangentProblem) -> Result<ProximityMeasure, CertificateError> {
     let scaled = Scaled::new(tangent);
     let evaluate = |multipliers: Multipliers| -> Result<ProximityMeasure, CertificateError> {
@@ -146,7 +146,11 @@ fn meet(
     let mix = |t: f64| {
         let mix = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (1.0 - t) * a + t * b).collect();
         let (a, b) = (&below.multipliers, &above.multipliers);
-        evaluate(Multipliers { rows: mix(&a.rows, &b.rows), kinks: mix(&a.kinks, &b.kinks), cone: mix(&a.cone, &b.cone) })
+        evaluate(Multipliers {
+            rows: mix(&a.rows, &b.rows),
+            kinks: mix(&a.kinks, &b.kinks),
+            cone: mix(&a.cone, &b.cone),
+        })
     };
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..30 {

@@ -191,7 +191,7 @@ mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        assert!(refused(&[0.0, -1.0], vec![0.5]).contains("-1"));
+        assert!(refused(&[1.0, -1.0], vec![0.5]).contains("-1"));
         assert!(refused(&[1.0, 1.0], vec![]).contains("one for every equation"));
     }
 }

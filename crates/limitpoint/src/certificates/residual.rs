@@ -4,9 +4,9 @@
 //! ε* = min ‖z − k‖₂   over  z ∈ Z = { Σ λ_k h̃_k + Σ e c̃ : λ ≥ 0, 0 ≤ e ≤ λ },  k ∈ K = ∂½φ²(θ̃)
 //! ```
 //!
-//! In ℓ2 (and wherever φ = s‖·‖₂) K is the one point s²θ̃, and ε* is the problem min D of the `multipliers` file, a margin
-//! problem that is solved exactly: D = ‖z − s²θ̃‖²/(2s²). For every other norm the distance between the two convex sets
-//! is minimised over the multipliers by accelerated projected gradients: with P_K the projection of
+//! In ℓ2 (and wherever φ = s‖·‖₂) K is the one point s²θ̃, and ε* is the problem min D of the `multipliers` file, a
+//! margin problem that is solved exactly: D = ‖z − s²θ̃‖²/(2s²). For every other norm the distance between the two
+//! convex sets is minimised over the multipliers by accelerated projected gradients: with P_K the projection of
 //! [`Norm::project_subdifferential`](crate::norms::Norm::project_subdifferential),
 //!
 //! ```text
@@ -14,9 +14,9 @@
 //! ```
 //!
 //! (Beck and Teboulle 2009, with a backtracking constant and a restart whenever the value rises; F falls like 1/t² at
-//! least.) It starts from given multipliers, never returns worse ones, and stops when a step changes F by less than 1e-13 of
-//! ‖θ̃‖², 50 times in a row, or after 4000 steps. The result is a witness, an upper bound of ε*: that is what an
-//! (ε, δ)-KKT point asks for.
+//! least.) It starts from given multipliers, never returns worse ones, and stops when a step changes F by less than
+//! 1e-13 of ‖θ̃‖², 50 times in a row, or after 4000 steps. The result is a witness, an upper bound of ε*: that is what
+//! an (ε, δ)-KKT point asks for.
 
 use super::multipliers::{KktCertificate, Scaled};
 use super::tangent::is_euclidean;
@@ -159,9 +159,17 @@ mod tests {
     #[test]
     fn the_projection_of_a_group_is_the_nearest_point() {
         // by search over a fine grid of λ
-        for (lambda, e) in [(1.0, vec![2.0, 0.5]), (-1.0, vec![3.0, 2.0]), (-5.0, vec![1.0]), (0.3, vec![]), (0.5, vec![0.7, 0.6, -1.0])] {
-            let distance = |l: f64| (l - lambda).powi(2) + e.iter().map(|x: &f64| (x - x.clamp(0.0, l)).powi(2)).sum::<f64>();
-            let best = (0..=40_000).map(|i| f64::from(i) * 1e-4).min_by(|a, b| distance(*a).total_cmp(&distance(*b))).unwrap();
+        for (lambda, e) in [
+            (1.0, vec![2.0, 0.5]),
+            (-1.0, vec![3.0, 2.0]),
+            (-5.0, vec![1.0]),
+            (0.3, vec![]),
+            (0.5, vec![0.7, 0.6, -1.0]),
+        ] {
+            let distance =
+                |l: f64| (l - lambda).powi(2) + e.iter().map(|x: &f64| (x - x.clamp(0.0, l)).powi(2)).sum::<f64>();
+            let best =
+                (0..=40_000).map(|i| f64::from(i) * 1e-4).min_by(|a, b| distance(*a).total_cmp(&distance(*b))).unwrap();
             assert!((project_group(lambda, &mut e.clone()) - best).abs() <= 1e-4, "{lambda} {e:?} {best}");
         }
     }

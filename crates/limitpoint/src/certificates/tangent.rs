@@ -1,26 +1,26 @@
 //! The tangent problem of a homogeneous model at a point, and what its value says about the point.
 //!
-//! With margins q_k, subgradients h_k ∈ ∂q_k(θ) and degree L, Euler's identity ⟨h_k, θ⟩ = L q_k makes the point itself a
-//! feasible direction of the tangent problem, so that its normalised value cannot exceed the best one:
+//! With margins q_k, subgradients h_k ∈ ∂q_k(θ) and degree L, Euler's identity ⟨h_k, θ⟩ = L q_k makes the point itself
+//! a feasible direction of the tangent problem, so that its normalised value cannot exceed the best one:
 //!
 //! ```text
 //! γ_tan = max_{‖v‖ ≤ 1} min_k ⟨h_k, v⟩ = min_{p ∈ Δ} ‖Σ p_k h_k‖_*  ≥  L q_min/‖θ‖
 //! τ     = 1 − L q_min / (‖θ‖ γ_tan)  ∈ [0, 1]
 //! ```
 //!
-//! τ = 0 says that θ/‖θ‖ solves the tangent problem, whose optimality conditions are those of a KKT point of
-//! min ½‖θ‖² subject to q ≥ 1: weights p on the smallest margins only, and Σ p_k h_k/γ_tan ∈ ∂‖θ‖. Otherwise the solution
-//! v* is a direction in which the normalised margin rises. The same problem is the support vector machine with features
-//! frozen at θ (D Corollary 4.5, C Corollary I.1): with θ̃ = θ/q_min^{1/L}, the point θ̃/L is feasible for
-//! min ½‖w‖² subject to ⟨h̃_k, w⟩ ≥ 1 and its relative duality gap is 1 − (1 − τ)². For a potential the norm is the horizon.
+//! τ = 0 says that θ/‖θ‖ solves the tangent problem, whose optimality conditions are those of a KKT point of min ½‖θ‖²
+//! subject to q ≥ 1: weights p on the smallest margins only, and Σ p_k h_k/γ_tan ∈ ∂‖θ‖. Otherwise the solution v* is a
+//! direction in which the normalised margin rises. The same problem is the support vector machine with features frozen
+//! at θ (D Corollary 4.5, C Corollary I.1): with θ̃ = θ/q_min^{1/L}, the point θ̃/L is feasible for min ½‖w‖² subject
+//! to ⟨h̃_k, w⟩ ≥ 1 and its relative duality gap is 1 − (1 − τ)². For a potential the norm is the horizon.
 //!
-//! **Kinks.** Where a ReLU sits on its kink, ∂q_k is a set, and a KKT point needs one suitable element, not all. One fixed
-//! element gives an upper bound of τ that can be far too large. Clarke's version minimises over the elements too; see
-//! the `clarke` file for which set that is and what is proved in deep networks.
+//! **Kinks.** Where a ReLU sits on its kink, ∂q_k is a set, and a KKT point needs one suitable element, not all. One
+//! fixed element gives an upper bound of τ that can be far too large. Clarke's version minimises over the elements too;
+//! see the `clarke` file for which set that is and what is proved in deep networks.
 //!
-//! **What the numbers prove.** `tau` comes from the multipliers (an upper bound of γ_tan), `tau_lower` from the direction
-//! (a lower bound), so τ lies between them. With kinks taken within a tolerance (|z| small but not 0) Euler's identity
-//! holds up to `euler_defect`, and τ is certain up to that number.
+//! **What the numbers prove.** `tau` comes from the multipliers (an upper bound of γ_tan), `tau_lower` from the
+//! direction (a lower bound), so τ lies between them. With kinks taken within a tolerance (|z| small but not 0) Euler's
+//! identity holds up to `euler_defect`, and τ is certain up to that number.
 
 use super::clarke::{self, Rows};
 use super::{CertificateError, Geometry, evaluation};
@@ -105,8 +105,7 @@ impl TangentProblem {
         let size = geometry.norm.build(&layout)?.value(params);
         let cone = geometry.non_negative.iter().flat_map(Clone::clone).map(|j| vec![(j, vec![1.0])]).collect();
         let Rows { rows, kinks, margin_of_row, coverage, count } = rows;
-        let mut problem =
-            MarginProblem::new(rows, geometry.norm.clone(), layout)?.with_kinks(kinks)?.with_cone(cone);
+        let mut problem = MarginProblem::new(rows, geometry.norm.clone(), layout)?.with_kinks(kinks)?.with_cone(cone);
         if geometry.semidefinite {
             problem = problem.semidefinite()?;
         }
@@ -124,7 +123,8 @@ impl TangentProblem {
         self.degree * self.smallest_margin() / self.size
     }
 
-    /// max over rows and slopes of |⟨h, θ⟩ − L q| / (L q_min): 0 up to rounding unless kinks are taken with a tolerance.
+    /// max over rows and slopes of |⟨h, θ⟩ − L q| / (L q_min): 0 up to rounding unless kinks are taken with a
+    /// tolerance.
     pub fn euler_defect(&self) -> f64 {
         let products = (0..self.problem.rows.rows).map(|i| dot(self.problem.rows.row(i), &self.params));
         let (mut low, mut high): (Vec<f64>, Vec<f64>) = products.map(|product| (product, product)).unzip();
@@ -144,11 +144,12 @@ impl TangentProblem {
         Ok(self.conclude(solution))
     }
 
-    /// The certificate that a solution proves; the lower bound is 0-trivial where the rows are only a part.
+    /// The certificate that a solution proves; where the rows are only a part, the lower bound is that of θ itself.
     pub(super) fn conclude(&self, solution: MarginSolution) -> TangentCertificate {
         let MarginSolution { bracket, direction, multipliers, iterations } = solution;
         let own = self.own_value();
-        let lower = if self.coverage == Coverage::Partial { own } else { bracket.lower.max(own) };
+        let of_point = self.problem.margins(&self.params).into_iter().fold(f64::INFINITY, f64::min) / self.size;
+        let lower = if self.coverage == Coverage::Partial { of_point } else { bracket.lower.max(of_point) };
         let upper = bracket.upper.max(lower);
         let mut weights = vec![0.0; self.margins.len()];
         self.margin_of_row.iter().zip(&multipliers.rows).for_each(|(&margin, p)| weights[margin] += p);

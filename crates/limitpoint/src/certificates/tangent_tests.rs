@@ -24,9 +24,7 @@ fn brute_force(problem: &MarginProblem) -> f64 {
     let mut best = f64::NEG_INFINITY;
     for _ in 0..60 {
         let mut v: Vec<f64> = (0..size).map(|_| next()).collect();
-        let mut value = |v: &[f64]| {
-            problem.margins(v).into_iter().fold(f64::INFINITY, f64::min) / norm.value(v)
-        };
+        let mut value = |v: &[f64]| problem.margins(v).into_iter().fold(f64::INFINITY, f64::min) / norm.value(v);
         let (mut at, mut step) = (value(&v), 0.5);
         while step > 1e-9 {
             let mut improved = false;
@@ -46,11 +44,15 @@ fn brute_force(problem: &MarginProblem) -> f64 {
 
 #[test]
 fn tau_agrees_with_a_search_over_the_sphere_on_tiny_networks() {
-    for (seed, activation) in [(1, Activation::Relu), (2, Activation::LeakyRelu { slope: 0.2 }), (3, Activation::ReluPower { power: 2 })] {
+    for (seed, activation) in
+        [(1, Activation::Relu), (2, Activation::LeakyRelu { slope: 0.2 }), (3, Activation::ReluPower { power: 2 })]
+    {
         let mut net = net(&[1], activation, &Matrix::from_rows(&[&[1.0, 0.4], &[0.9, -0.5]]), 1, seed);
         net.theta = vec![0.8, 0.3, 0.7];
         net.targets = label(&mut *net.model, &net.theta);
-        for norm in [NormSpec::L2, NormSpec::L1, NormSpec::Linf, NormSpec::Quadratic { diagonal: vec![1.0, 2.0, 0.5] }] {
+        let quadratic = NormSpec::Quadratic { diagonal: vec![1.0, 2.0, 0.5] };
+        let others = [NormSpec::Spectral, NormSpec::Nuclear, NormSpec::Lp { p: 3.0 }, NormSpec::GroupL21];
+        for norm in [NormSpec::L2, NormSpec::L1, NormSpec::Linf, quadratic].into_iter().chain(others) {
             let geometry = Geometry::from(norm);
             let tangent = TangentProblem::new(&mut *net.model, &net.targets, &net.theta, &geometry, CLARKE).unwrap();
             let certificate = tangent.certify().unwrap();
@@ -252,6 +254,26 @@ fn the_positive_orthant_is_a_cone_of_the_entropy_geometry() {
     assert!(free.tau > 0.5, "{free:?}");
     let outside = tangent_certificate(&mut *model, &targets, &[1.0, -0.1], &entropy, CLARKE);
     assert!(matches!(outside, Err(CertificateError::OutsideDomain { index: 1, .. })));
+}
+
+#[test]
+fn spectral_entropy_searches_semidefinite_directions_only() {
+    let inputs = Matrix::from_rows(&[&[1.0, 0.2], &[-0.1, 1.0]]);
+    let mut model = ModelSpec::Linear.build(&inputs, 2, Compute::default()).unwrap();
+    let targets = Targets::Classes { labels: vec![0, 1], count: 2 };
+    let theta = [1.5, 0.1, 0.1, 1.0];
+    let spec = crate::potentials::PotentialSpec::SpectralEntropy;
+    let geometry = Geometry::of_potential(&spec, model.layout()).unwrap();
+    let certificate = tangent_certificate(&mut *model, &targets, &theta, &geometry, CLARKE).unwrap();
+    // V = (a b; b 1 − a) with b² ≤ a(1 − a): margins a + 0.2b − b − 0.2(1−a) and −0.1b + 1 − a + 0.1a − b
+    let margin = |a: f64, b: f64| (1.2 * a - 0.8 * b - 0.2).min(1.0 - 0.9 * a - 1.1 * b);
+    let mut best = 0.0f64;
+    for (i, j) in (0..=2000).flat_map(|i| (-1000..=1000).map(move |j| (i, j))) {
+        let a = f64::from(i) / 2000.0;
+        best = best.max(margin(a, (a * (1.0 - a)).sqrt() * f64::from(j) / 1000.0));
+    }
+    let expected = 1.0 - margin(1.5 / 2.5, 0.1 / 2.5) / best;
+    assert!((certificate.tau - expected).abs() < 1e-4, "{certificate:?} {expected}");
 }
 
 #[test]

@@ -91,17 +91,17 @@ pub struct LineFit {
 ///
 /// ```text
 /// slope = Σ x̃ᵢ yᵢ / Σ x̃ᵢ²,   x̃ = x − x̄,   rᵢ the residuals
-/// ρ     = ρ̂ + (2 + 4ρ̂)/n,   ρ̂ = Σ rᵢ₊₁rᵢ / Σ rᵢ²,   at most 0.97
+/// ρ     = ρ̂ + (2 + 4ρ̂)/n,   ρ̂ = Σ rᵢ₊₁rᵢ / Σ rᵢ²,   between 0 and 0.97
 /// ω²    = Σ (rᵢ₊₁ − ρrᵢ)² / ((n − 3)(1 − ρ)²)                  long-run variance of the residuals
 /// slope ± t_ν √(ω²/Σ x̃ᵢ²),   ν = n(1 − ρ)/(1 + ρ) − 2, between 3 and n − 2
 /// ```
 ///
-/// Points are taken in the order given, which should be that of time. For a trending abscissa least squares is as good as
-/// generalised least squares (Grenander 1954), so only the variance needs the correlation: it is that of residuals
+/// Points are taken in the order given, which should be that of time. For a trending abscissa least squares is as good
+/// as generalised least squares (Grenander 1954), so only the variance needs the correlation: it is that of residuals
 /// whitened by a first-order autoregression (Andrews and Monahan 1992), whose coefficient is first freed of its bias
 /// −(2 + 4ρ)/n beside a fitted line; t_ν counts the points that are effectively independent. Smooth residuals, the sign
-/// of a slope that still drifts, give ρ near 1 and a wide interval. Oscillating ones narrow it. Nothing random is drawn.
-/// The interval is widened by what one rounding of every y can do to the slope.
+/// of a slope that still drifts, give ρ near 1 and a wide interval. Oscillating ones count as independent. Nothing
+/// random is drawn. The interval is widened by what one rounding of every y can do to the slope.
 ///
 /// ```
 /// use limitpoint::diagnostics::fit_line;
@@ -123,12 +123,11 @@ pub fn fit_line(x: &[f64], y: &[f64], confidence: f64) -> Result<LineFit, RateEr
     check_finite("y", y)?;
     let plain = least_squares(x, y)?;
     let (n, (x_mean, y_mean)) = (x.len() as f64, (mean(x), mean(y)));
-    let residuals: Vec<f64> =
-        x.iter().zip(y).map(|(x, y)| (y - y_mean) - plain.slope * (x - x_mean)).collect();
+    let residuals: Vec<f64> = x.iter().zip(y).map(|(x, y)| (y - y_mean) - plain.slope * (x - x_mean)).collect();
     let squares: f64 = residuals.iter().map(|r| r * r).sum();
     let neighbours: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
     let raw = if squares > 0.0 { neighbours / squares } else { 0.0 };
-    let rho = (raw + (2.0 + 4.0 * raw) / n).clamp(-LARGEST_AUTOCORRELATION, LARGEST_AUTOCORRELATION);
+    let rho = (raw + (2.0 + 4.0 * raw) / n).clamp(0.0, LARGEST_AUTOCORRELATION);
     let whitened: f64 = residuals.windows(2).map(|pair| (pair[1] - rho * pair[0]).powi(2)).sum();
     let long_run = whitened / ((n - 3.0) * (1.0 - rho).powi(2));
     let degrees_of_freedom = (n * (1.0 - rho) / (1.0 + rho) - 2.0).clamp(3.0, n - 2.0) as u32;

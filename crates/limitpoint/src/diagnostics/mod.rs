@@ -1,8 +1,8 @@
 //! What can be read off a point: margins, alignment, KKT measures, balance, sparsity.
 //!
-//! Everything here is a function of a [`Point`]: parameters with the margins, example weights and gradient the objective
-//! found there. How the point was reached is not known. [`Probe`] gathers the functions a run wants into one row of named
-//! numbers. Only [`fit_rates`] looks at several points, as plain arrays.
+//! Everything here is a function of a [`Point`]: parameters with the margins, example weights and gradient the
+//! objective found there. How the point was reached is not known. [`Probe`] gathers the functions a run wants into one
+//! row of named numbers. Only [`fit_rates`] looks at several points, as plain arrays.
 //!
 //! | file | quantity | claims id |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | `kkt` | alignment, Fenchel–Young gap, slack, ℓ2 residual | Ct.align, Ct.FY, Ct.slack, Ct.res2 |
 //! | `bracket` | two-sided bound on a linear model's maximal margin | Ct.bracket |
 //! | `balance` | conserved differences between layers and between neurons | Ct.bal |
-//! | `rates` | exponents of the loss, the norm and the margin gap along a run, with intervals | D.thm4.3, C.thm4.6, Ct.rate |
+//! | `rates` | exponents of loss, norm and margin gap along a run, with intervals | D.thm4.3, C.thm4.6, Ct.rate |
 //! | `line_fit` | the line they are read off, for points that are not independent | |
 //! | `shape` | histograms, sparsity, active neurons, support set, direction change | C.fig2, C.fig8 |
 
@@ -35,7 +35,7 @@ pub use mirror_margin::{MirrorMeasure, mirror_measure};
 pub use point::Point;
 pub use probe::{DiagnosticsError, Probe, ProbeSpec, ProbeState};
 pub use rates::{
-    Approach, FEWEST_LATE_POINTS, LocalSlope, RateBound, RateConstant, RateFit, RateLaw, RateReport, RateSeries, RateSettings,
-    RateTheory, RateWindow, Spread, fit_rates,
+    Approach, FEWEST_LATE_POINTS, LocalSlope, RateBound, RateConstant, RateFit, RateLaw, RateReport, RateSeries,
+    RateSettings, RateTheory, RateWindow, Spread, fit_rates,
 };
 pub use shape::{Histogram, active_neurons, angle, histogram, participation, small_fraction, support_count};

@@ -52,6 +52,9 @@ pub enum DiagnosticsError {
         /// The number.
         value: f64,
     },
+    /// Rates could not be fitted.
+    #[error(transparent)]
+    Rate(#[from] super::RateError),
     /// A norm was refused.
     #[error(transparent)]
     Norm(#[from] NormError),

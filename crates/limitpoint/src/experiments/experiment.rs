@@ -10,8 +10,10 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::RunError;
+use super::certify::certificate_record;
 use super::files::{RecordError, create_folder, read_text, remove_temporaries, write_atomically};
 use super::journal::{hexadecimal, partial_name};
+use super::judge::{AT_ONCE, JudgeRecord, judge};
 use super::manifest::{ExperimentManifest, RunManifest, Status};
 use super::metrics::{read_histograms, read_metrics};
 use super::recipe::Recipe;
@@ -104,7 +106,20 @@ impl Experiment {
             outcome
         };
         let outcomes: Vec<_> = pool.install(|| self.tasks.par_iter().enumerate().map(one).collect());
-        outcomes.into_iter().collect()
+        let manifests = outcomes.into_iter().collect::<Result<Vec<RunManifest>, RunError>>()?;
+        if manifests.iter().all(|manifest| manifest.status == Status::Finished) {
+            let sets: Vec<_> = self.tasks.iter().map(|task| (task, &*data[&data_key(task)])).collect();
+            judge(folder, &sets, AT_ONCE)?;
+        }
+        Ok(manifests)
+    }
+
+    /// Computes the exact optima that the runs of a linear model are compared with, of problems of up to `entries` entries,
+    /// and writes them to `judge.json`; the report shows them as lines.
+    pub fn judge(&self, folder: &Path, entries: usize) -> Result<JudgeRecord, RunError> {
+        let data = self.load_data()?;
+        let sets: Vec<_> = self.tasks.iter().map(|task| (task, &*data[&data_key(task)])).collect();
+        judge(folder, &sets, entries)
     }
 
     /// Writes the folder's own files and every run's recipe.
@@ -147,9 +162,9 @@ impl Experiment {
     }
 }
 
-type Loaded = (DataSplit, DataRecord);
+pub(super) type Loaded = (DataSplit, DataRecord);
 
-fn data_seed(task: &Task) -> u64 {
+pub(super) fn data_seed(task: &Task) -> u64 {
     task.recipe.data_seed.unwrap_or(task.label.seed)
 }
 
@@ -158,7 +173,8 @@ fn data_key(task: &Task) -> String {
     format!("{}|{:?}", data_seed(task), task.recipe.data)
 }
 
-fn describe(split: &DataSplit) -> DataRecord {
+/// Name, sizes and SHA-256 of the data.
+pub(super) fn describe(split: &DataSplit) -> DataRecord {
     let mut digest = Sha256::new();
     for data in std::iter::once(&split.train).chain(&split.test) {
         digest.update((data.inputs.rows as u64).to_le_bytes());
@@ -209,7 +225,7 @@ impl ExperimentRecord {
             config: read_text(&folder.join("config.toml"))?,
             version: manifest.version,
             data: manifest.data,
-            references: Vec::new(),
+            references: JudgeRecord::load(folder)?.map_or_else(Vec::new, |judge| judge.lines),
             runs,
         })
     }
@@ -236,6 +252,7 @@ fn load_run(folder: &Path, label: super::task::TaskLabel) -> Result<RunRecord, R
         }
         None => Default::default(),
     };
+    let certificate = certificate_record(folder)?;
     let manifest = RunManifest::load(folder).ok();
     let unfinished = || "not finished".to_owned();
     let steps = metrics.last("step").unwrap_or(0.0) as u64;
@@ -252,6 +269,7 @@ fn load_run(folder: &Path, label: super::task::TaskLabel) -> Result<RunRecord, R
         steps: manifest.as_ref().map_or(steps, |m| m.steps),
         seconds: manifest.as_ref().map_or(0.0, |m| m.timings.seconds),
         test_accuracy: manifest.as_ref().and_then(|m| m.test_accuracy),
+        certificate,
         metrics,
         histograms,
         portrait,

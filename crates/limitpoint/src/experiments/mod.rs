@@ -35,33 +35,45 @@ mod parquet_file;
 mod portrait;
 mod run;
 mod task;
+mod weights;
+
+// the judge: what the limit is, and whether a run's claim holds
+mod certify;
+mod judge;
 
 // records: what is left, and what it says
 mod analysis;
 mod record;
 
 mod ensemble;
+mod rates;
 mod workload;
 
 pub use analysis::analyse;
+pub use certify::{
+    CERTIFICATE_FILE, CertifyOptions, CheckedCertificate, certify_run, check_certificate, run_folders, save_certificate,
+};
 pub use checkpoint::{RunState, load_checkpoint, save_checkpoint};
 pub use complaint::{Hint, RecipeError, Spot};
 pub use ensemble::ensemble;
 pub use experiment::{Experiment, RunOptions};
 pub use files::{RecordError, write_atomically};
 pub use journal::Mark;
+pub use judge::{JudgeRecord, Optimum};
 pub use manifest::{ExperimentManifest, Machine, RunManifest, Status, Timings};
 pub use parquet_file::to_parquet;
 pub use plan::{Plan, PlanPoint, plan};
+pub use rates::{OptimiserRates, rates};
 pub use recipe::{CertificateRule, Observe, Recipe, Stop};
 pub use record::{
-    Analysis, Band, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, Finding, Group, HistogramRecord, Metrics,
+    Analysis, Band, CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, Finding, Group, HistogramRecord, Metrics,
     Portrait, ReferenceLine, RunRecord, Summary, SummaryCell, SummaryColumn, SummaryRow,
 };
 pub use run::{Progress, Watcher};
 pub use schema::schema;
 pub use source::{RecipeSource, builtins};
 pub use task::{Task, TaskLabel};
+pub use weights::load_weights;
 pub use workload::{Workload, WorkloadSpec};
 
 use std::path::PathBuf;
@@ -95,6 +107,38 @@ pub enum RunError {
         /// Why not.
         what: String,
     },
+    /// A run that cannot be judged yet.
+    #[error("{} has no {file}; finish the run first with `limitpoint resume`", folder.display())]
+    Unfinished {
+        /// Its folder.
+        folder: PathBuf,
+        /// What is missing.
+        file: &'static str,
+    },
+    /// Nothing is known about the limit of a run.
+    #[error("nothing can be claimed of {run}: {why}")]
+    NoClaim {
+        /// Name of the run.
+        run: String,
+        /// Why, and the remedy.
+        why: String,
+    },
+    /// Data that changed since the run.
+    #[error(
+        "the data of {} are not those it was trained on: SHA-256 {found} instead of {expected}; restore the files they come from",
+        folder.display()
+    )]
+    OtherData {
+        /// Folder of the run.
+        folder: PathBuf,
+        /// SHA-256 at the time of the run.
+        expected: String,
+        /// SHA-256 now.
+        found: String,
+    },
+    /// A claim could not be judged, or a certificate not be read.
+    #[error(transparent)]
+    Certificate(#[from] crate::certificates::DocumentError),
     /// The recipe of a run's folder cannot be read.
     #[error("the recipe of a run cannot be read: {0}")]
     Unreadable(String),

@@ -69,6 +69,9 @@ pub struct RunRecord {
     pub seconds: f64,
     /// Share of test examples classified correctly, where there are test examples.
     pub test_accuracy: Option<f64>,
+    /// What a certificate says about it, where one was made.
+    #[serde(default)]
+    pub certificate: Option<CertificateRecord>,
     /// The measurements over time.
     pub metrics: Metrics,
     /// Weight histograms over time.
@@ -158,6 +161,19 @@ pub struct FeatureImages {
     pub images: Vec<Vec<f64>>,
     /// Strength of each unit relative to the strongest: ‖outgoing‖·‖incoming‖.
     pub strengths: Vec<f64>,
+}
+
+/// What the certificate of a run says, in words.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct CertificateRecord {
+    /// The claim.
+    pub statement: String,
+    /// Whether it is proven or refuted; absent where neither was possible.
+    pub holds: Option<bool>,
+    /// The verdict, with the reason where there is none.
+    pub verdict: String,
+    /// The decisive numbers.
+    pub evidence: String,
 }
 
 /// A horizontal line in a plot: the exact optimum of a margin, once a judge gave it.

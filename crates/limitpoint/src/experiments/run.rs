@@ -418,7 +418,7 @@ fn start(task: &Task, objective: Objective, split: &DataSplit) -> Result<Box<dyn
 /// B = maxᵢ ‖xᵢ‖_* in the optimiser's own norm, ℓ2 where it has none (B eq. 12).
 fn bound(spec: &OptimiserSpec, split: &DataSplit) -> Result<f64, RunError> {
     let norm = match spec {
-        OptimiserSpec::Steepest { norm, .. } => norm.clone(),
+        OptimiserSpec::Steepest { norm, .. } | OptimiserSpec::DualAcceleration { norm, .. } => norm.clone(),
         _ => NormSpec::L2,
     };
     let mut norm = norm.build_vector(split.train.inputs.cols)?;

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::recipe::Recipe;
 use crate::catalogue::CatalogueEntry;
+use crate::certificates::Measure;
 use crate::flows::FlowSpec;
+use crate::norms::NormSpec;
 use crate::optimisers::{OptimiserSpec, PolarMethod};
 use crate::schedules::ScheduleSpec;
 
@@ -89,10 +91,15 @@ impl Task {
 
     /// The norm or potential the theory assigns to who trains, as columns name it.
     pub fn geometry(&self) -> Option<String> {
+        self.measure().map(|measure| measure.key())
+    }
+
+    /// The norm or potential the theory assigns to who trains.
+    pub fn measure(&self) -> Option<Measure> {
         match self.trainer()? {
-            Trainer::Optimiser(spec, _) => geometry(spec),
-            Trainer::Flow(FlowSpec::Steepest { norm }) => Some(norm.key()),
-            Trainer::Flow(FlowSpec::Mirror { potential }) => Some(potential.key().to_owned()),
+            Trainer::Optimiser(spec, _) => measure(spec),
+            Trainer::Flow(FlowSpec::Steepest { norm }) => Some(Measure::Norm(norm.clone())),
+            Trainer::Flow(FlowSpec::Mirror { potential }) => Some(Measure::Potential(potential.clone())),
         }
     }
 
@@ -111,16 +118,18 @@ impl Task {
 /// The geometry whose margin an optimiser is known or conjectured to maximise: A Theorems 3.2 and 3.4 for steepest
 /// descent and its momentum variants, A section 4 for Adam (ℓ∞) and Shampoo without accumulation (spectral), C for mirror
 /// descent.
-fn geometry(spec: &OptimiserSpec) -> Option<String> {
-    Some(match spec {
-        OptimiserSpec::Steepest { norm, .. } => norm.key(),
-        OptimiserSpec::HeavyBall { .. } | OptimiserSpec::Nesterov { .. } => "l2".to_owned(),
-        OptimiserSpec::Adam { .. } | OptimiserSpec::Signum { .. } | OptimiserSpec::Lion { .. } => "linf".to_owned(),
-        OptimiserSpec::Muon { .. } | OptimiserSpec::Shampoo { accumulate: false, .. } => "spectral".to_owned(),
-        OptimiserSpec::Mirror { potential, .. } => potential.key().to_owned(),
-        OptimiserSpec::Switch { second, .. } => geometry(second)?,
+fn measure(spec: &OptimiserSpec) -> Option<Measure> {
+    Some(Measure::Norm(match spec {
+        OptimiserSpec::Steepest { norm, .. }
+        | OptimiserSpec::DualAcceleration { norm, .. }
+        | OptimiserSpec::ProgressiveRescaling { norm, .. } => norm.clone(),
+        OptimiserSpec::HeavyBall { .. } | OptimiserSpec::Nesterov { .. } => NormSpec::L2,
+        OptimiserSpec::Adam { .. } | OptimiserSpec::Signum { .. } | OptimiserSpec::Lion { .. } => NormSpec::Linf,
+        OptimiserSpec::Muon { .. } | OptimiserSpec::Shampoo { accumulate: false, .. } => NormSpec::Spectral,
+        OptimiserSpec::Mirror { potential, .. } => return Some(Measure::Potential(potential.clone())),
+        OptimiserSpec::Switch { second, .. } => return measure(second),
         _ => return None,
-    })
+    }))
 }
 
 /// The recipe of a single run.

@@ -6,6 +6,7 @@
 
 mod cholesky;
 mod decompositions;
+pub(crate) mod lapack;
 mod matrix;
 mod panels;
 mod real;

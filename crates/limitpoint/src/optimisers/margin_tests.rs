@@ -71,7 +71,8 @@ impl Planted {
         (0..self.points.rows).map(|row| norm.dual(self.points.row(row))).fold(0.0, f64::max)
     }
 
-    /// Runs `spec` from 0 with ηL = 1/`bound`²: the gaps 1 − γ(wₜ)/γ after steps 1, 2, …, and what the optimiser reports.
+    /// Runs `spec` from 0 with ηL = 1/`bound`²: the gaps 1 − γ(wₜ)/γ after steps 1, 2, …, and what the optimiser
+    /// reports.
     fn run(&self, spec: &OptimiserSpec, bound: f64, steps: u64) -> Vec<(f64, f64)> {
         let mut objective = self.objective();
         let (mut worker, mut optimiser) = (self.worker(), spec.build(objective.layout()).unwrap());
@@ -143,8 +144,7 @@ fn dual_acceleration_in_l2_is_the_method_of_ji_srebro_and_telgarsky() {
         objective.backward(&params, &mut gradient);
         optimiser.step(&mut params, &gradient, &context, -log_loss - 2.0 * bound.ln()).unwrap();
 
-        let margins: Vec<f64> =
-            (0..14).map(|row| problem.labels[row] * dot(problem.points.row(row), &w)).collect();
+        let margins: Vec<f64> = (0..14).map(|row| problem.labels[row] * dot(problem.points.row(row), &w)).collect();
         let total = crate::numeric::log_sum_exp(&margins.iter().map(|q| -q).collect::<Vec<_>>());
         let mut pull = vec![0.0; 4];
         for (row, q) in margins.iter().enumerate() {
@@ -161,17 +161,23 @@ fn dual_acceleration_in_l2_is_the_method_of_ji_srebro_and_telgarsky() {
 
 #[test]
 fn dual_acceleration_closes_the_gap_like_one_over_the_square_of_time() {
-    // slopes seen over the decade: −1.96 to −2.05; descent with the same normalised steps closes it like 1/t
+    // slopes seen over the decade: −1.98 to −2.00; descent with the same normalised steps closes it like 1/t
     for norm in [NormSpec::L2, NormSpec::Lp { p: 1.5 }] {
         for seed in 0..3 {
             let problem = Planted::new(norm.clone(), 6, (6, 24), seed);
             let bound = problem.bound(&norm);
             let run = problem.run(&accelerated(&norm), bound, 3000);
-            let decade: Vec<(f64, f64)> = (300..=3000).map(|t| (f64::from(t).ln(), run[t as usize - 1].0.ln())).collect();
+            let decade: Vec<(f64, f64)> =
+                (300..=3000).map(|t| (f64::from(t).ln(), run[t as usize - 1].0.ln())).collect();
             let (slope, fit) = line(&decade);
             assert!((-2.4..-1.7).contains(&slope) && fit > 0.95, "{norm} seed {seed}: slope {slope}, R² {fit}");
             let plain = problem.run(&normalised_steepest(&norm), bound, 3000);
-            assert!(run[2999].0 < 2e-5 && run[2999].0 < 0.01 * plain[2999].0, "{norm}: {:?} {:?}", run[2999], plain[2999]);
+            assert!(
+                run[2999].0 < 2e-5 && run[2999].0 < 0.01 * plain[2999].0,
+                "{norm}: {:?} {:?}",
+                run[2999],
+                plain[2999]
+            );
             assert!(run[2999].1 / problem.margin - 1.0 < 1e-4, "{norm}: dual bound {}", run[2999].1);
         }
     }
@@ -186,7 +192,8 @@ fn a_norm_without_curvature_needs_a_modulus() {
         assert!(error.to_string().contains("set modulus"), "{error}");
         assert!(OptimiserSpec::DualAcceleration { norm, modulus: Some(1.0) }.build(&layout).is_ok());
     }
-    let error = OptimiserSpec::DualAcceleration { norm: NormSpec::L1, modulus: Some(0.0) }.build(&layout).err().unwrap();
+    let error =
+        OptimiserSpec::DualAcceleration { norm: NormSpec::L1, modulus: Some(0.0) }.build(&layout).err().unwrap();
     assert_eq!(error.to_string(), "dual-acceleration: modulus is 0, but must be positive and finite");
     // the spectral norm of a single vector is the Euclidean one
     assert!(accelerated(&NormSpec::Spectral).build(&ParamLayout::vector(4)).is_ok());
@@ -211,7 +218,7 @@ fn progressive_rescaling_closes_the_gap_geometrically() {
 
 #[test]
 fn a_solved_phase_bounds_the_gap_in_every_norm() {
-    // γ − γ(θ) ≤ (tolerance + ln n)/R at the end of each phase; the radius reported after a step is that of the next one
+    // γ − γ(θ) ≤ (tolerance + ln n)/R at the end of each phase; the radius reported there is already the next one
     for (norm, seed, level) in [
         (NormSpec::L2, 1, 1e-4),
         (NormSpec::Lp { p: 1.5 }, 1, 1e-4),

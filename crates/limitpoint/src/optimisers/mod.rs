@@ -1,9 +1,9 @@
 //! Discrete steps in a geometry, with all state explicit.
 //!
 //! An [`Optimiser`] turns a scaled gradient and a step size into new parameters. It never sees the data; what it
-//! remembers is an [`OptimiserState`] that can be written down, read back and continued bit for bit. Step sizes come from
-//! `schedules` as logarithms, gradients as [`LogScaled`], so η·∇L = exp(ln η + ln L) · ∇ln L is formed in one place,
-//! [`step_factor`], and is exact when η grows like 1/L.
+//! remembers is an [`OptimiserState`] that can be written down, read back and continued bit for bit. Step sizes come
+//! from `schedules` as logarithms, gradients as [`LogScaled`], so η·∇L = exp(ln η + ln L) · ∇ln L is formed in one
+//! place, [`step_factor`], and is exact when η grows like 1/L.
 //!
 //! | file | update |
 //! |---|---|
@@ -82,8 +82,8 @@ pub trait Optimiser: Send {
         log_step: f64,
     ) -> Result<(), OptimiserError>;
 
-    /// Numbers worth watching about the last step, by name: Muon's polar error, the kinks a minimum-norm step resolved and
-    /// the duality gap it left. May cost more than a step.
+    /// Numbers worth watching about the last step, by name: Muon's polar error, the kinks a minimum-norm step resolved
+    /// and the duality gap it left. May cost more than a step.
     fn report(&mut self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }

@@ -16,21 +16,22 @@ use crate::schedules::StepContext;
 /// phase k   θ ← R_k θ/‖θ‖, then θ ← P(θ − η∇L(θ)) with P onto ‖θ‖ ≤ R_k, until it ends;  R_{k+1} = growth · R_k
 /// ```
 ///
-/// Wang, Min and Wu 2024, "Achieving margin maximization exponentially fast via progressive norm rescaling". ηL is their
-/// constant step of ∇L/L, so the schedule must follow the loss; `linear-bound` does. Around the ray of the best margin the
-/// normalised gradient pulls inwards as strongly far out as near the origin; but normalised descent moves out by ηLγ a
-/// step, so its angle to the ray can only fall like 1/t. Stretching θ leaves the normalised margin as it is and multiplies
-/// the distance to the ray by `growth`; some steps bring it back to the same O(1). So the angle falls like 1/R_k, and for
-/// linear models in ℓ2, if the support vectors span the space of the data, with phases of a fixed length that suffices,
+/// Wang, Min and Wu 2024, "Achieving margin maximization exponentially fast via progressive norm rescaling". ηL is
+/// their constant step of ∇L/L, so the schedule must follow the loss; `linear-bound` does. Around the ray of the best
+/// margin the normalised gradient pulls inwards as strongly far out as near the origin; but normalised descent moves
+/// out by ηLγ a step, so its angle to the ray can only fall like 1/t. Stretching θ leaves the normalised margin as it
+/// is and multiplies the distance to the ray by `growth`; some steps bring it back to the same O(1). So the angle falls
+/// like 1/R_k, and for linear models in ℓ2, if the support vectors span the space of the data, with phases of a fixed
+/// length that suffices,
 ///
 /// ```text
 /// γ − γ(θ) = O(1/R_k) = O(growth^(−t/phase))
 /// ```
 ///
-/// What suffices depends on the data: growth · (1 − ηLμ)^phase < 1, where μ is the smallest curvature of ln L across the
-/// ray (the variance of the support vectors in the direction where they vary least). A phase that is too short lets the
-/// angle stall for good. So a phase lasts `phase` steps and goes on until its own problem, min ln L over ‖θ‖ ≤ R_k, is
-/// solved to `tolerance`: with g = ∇ ln L, whose dual norm is a bound on γ (B Lemma 10), and ln L ≥ −q_min,
+/// What suffices depends on the data: growth · (1 − ηLμ)^phase < 1, where μ is the smallest curvature of ln L across
+/// the ray (the variance of the support vectors in the direction where they vary least). A phase that is too short lets
+/// the angle stall for good. So a phase lasts `phase` steps and goes on until its own problem, min ln L over ‖θ‖ ≤ R_k,
+/// is solved to `tolerance`: with g = ∇ ln L, whose dual norm is a bound on γ (B Lemma 10), and ln L ≥ −q_min,
 ///
 /// ```text
 /// R‖g‖_* − ⟨θ, −g⟩ ≤ tolerance   ⟹   γ − γ(θ) ≤ (tolerance + ln n)/R_k
@@ -40,13 +41,14 @@ use crate::schedules::StepContext;
 /// is, their entropy minus ln L. A `tolerance` of 1e300 gives back the phases of fixed length. Below it they last like
 /// ln R_k/(ηLμ), so a large `growth` pays more than in the original.
 ///
-/// **Other norms.** The step stays Euclidean and P is the Euclidean projection onto the ball of the norm, so a phase still
-/// solves min ln L over the ball, and the bound above holds in every norm; how long a phase lasts is proven in none but ℓ2.
-/// The step size is bounded by the features in ℓ2, not in the dual norm.
+/// **Other norms.** The step stays Euclidean and P is the Euclidean projection onto the ball of the norm, so a phase
+/// still solves min ln L over the ball, and the bound above holds in every norm; how long a phase lasts is proven in
+/// none but ℓ2. The step size is bounded by the features in ℓ2, not in the dual norm.
 ///
 /// The stretching is done at the end of a phase, before the next gradient is taken. From `largest` on the radius stays:
-/// beyond about 10¹³ the margins lose the digits that the weights of the loss are made of. Since a stretching moves margins
-/// by far more than a step, a schedule that bounds the change of margins (`flow-resolved`) refuses it and gives up.
+/// beyond about 10¹³ the margins lose the digits that the weights of the loss are made of. Since a stretching moves
+/// margins by far more than a step, a schedule that bounds the change of margins (`flow-resolved`) refuses it and gives
+/// up.
 pub(super) struct ProgressiveRescaling {
     settings: RescalingSettings,
     norm: Box<dyn Norm>,

@@ -304,8 +304,9 @@ impl OptimiserSpec {
                 Box::new(Muon::new(*momentum, *nesterov, *polar, *others, layout)?)
             }
             Self::DualAcceleration { norm, modulus } => Box::new(DualAcceleration::new(norm, *modulus, layout)?),
-            &Self::ProgressiveRescaling { ref norm, growth, phase, warm_up, tolerance, largest } => {
-                let settings = RescalingSettings { growth, phase, warm_up, tolerance, largest };
+            Self::ProgressiveRescaling { norm, growth, phase, warm_up, tolerance, largest } => {
+                let (growth, phase, warm_up) = (*growth, *phase, *warm_up);
+                let settings = RescalingSettings { growth, phase, warm_up, tolerance: *tolerance, largest: *largest };
                 Box::new(ProgressiveRescaling::new(norm, settings, layout)?)
             }
             Self::Switch { first, second, when, rate_factor } => {
@@ -415,7 +416,14 @@ impl OptimiserSpec {
             Self::DualAcceleration { norm: NormSpec::Lp { p: 1.5 }, modulus: None },
             Self::DualAcceleration { norm: NormSpec::Linf, modulus: Some(0.5) },
             Self::progressive_rescaling(NormSpec::L2),
-            Self::ProgressiveRescaling { norm: NormSpec::L1, growth: 1.5, phase: 2, warm_up: 3, tolerance: 1e300, largest: 8.0 },
+            Self::ProgressiveRescaling {
+                norm: NormSpec::L1,
+                growth: 1.5,
+                phase: 2,
+                warm_up: 3,
+                tolerance: 1e300,
+                largest: 8.0,
+            },
         ]);
         specs.push(Self::Switch {
             first: Box::new(Self::steepest(NormSpec::L2)),

@@ -44,9 +44,18 @@ pub struct MarginSolution {
 /// # Ok::<(), limitpoint::reference::ReferenceError>(())
 /// ```
 pub fn solve_margin(problem: &MarginProblem) -> Result<MarginSolution, ReferenceError> {
+    solve_in_pieces(problem, WHOLE, FIRST)
+}
+
+/// [`solve_margin`] with its own bounds on what is solved in one piece and on the first working set.
+pub(super) fn solve_in_pieces(
+    problem: &MarginProblem,
+    whole: usize,
+    first: usize,
+) -> Result<MarginSolution, ReferenceError> {
     let ball = if problem.semidefinite { None } else { ball_of(&problem.norm, &problem.layout) };
     let columns = useful_columns(problem);
-    let mut set = WorkingSet::first(problem, columns.len());
+    let mut set = WorkingSet::first(problem, columns.len(), whole, first);
     let mut iterations = 0;
     let mut best: Option<MarginSolution> = None;
     loop {
@@ -263,12 +272,12 @@ struct WorkingSet {
 }
 
 impl WorkingSet {
-    fn first(problem: &MarginProblem, columns: usize) -> Self {
+    fn first(problem: &MarginProblem, columns: usize, whole: usize, first: usize) -> Self {
         let (rows, cone) = (problem.rows.rows, problem.cone.len());
-        let whole = (rows + problem.kinks.len() + cone).min(columns) <= WHOLE;
+        let small = (rows + problem.kinks.len() + cone).min(columns) <= whole;
         Self {
-            rows: if whole || rows <= WHOLE { (0..rows).collect() } else { spread(rows, FIRST) },
-            cone: if whole || cone <= WHOLE { (0..cone).collect() } else { Vec::new() },
+            rows: if small || rows <= whole { (0..rows).collect() } else { spread(rows, first) },
+            cone: if small || cone <= whole { (0..cone).collect() } else { Vec::new() },
         }
     }
 

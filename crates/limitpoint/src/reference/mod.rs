@@ -18,6 +18,9 @@ mod refine;
 mod semidefinite;
 mod uniqueness;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::ReferenceError;
 pub use max_margin::{MarginStatus, MaxMargin, max_margin};
 pub use margin::{MarginSolution, solve_margin, solve_margin_gram};

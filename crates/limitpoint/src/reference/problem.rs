@@ -15,7 +15,7 @@
 
 use super::ReferenceError;
 use crate::data::{Dataset, Targets};
-use crate::linalg::{Matrix, add_scaled, dot};
+use crate::linalg::{Matrix, add_scaled, dot, norm2};
 use crate::numeric::compensated_dot;
 use crate::norms::{Norm, NormSpec};
 use crate::params::ParamLayout;
@@ -208,9 +208,10 @@ impl MarginProblem {
 
     fn lower_bound(&self, norm: &mut dyn Norm, v: &[f64]) -> f64 {
         let size = norm.value(v);
+        let length = norm2(v);
         let violated = |row: &SparseRow| {
-            let scale: f64 = row.iter().map(|(first, run)| run.iter().zip(&v[*first..]).map(|(a, b)| (a * b).abs()).sum::<f64>()).sum();
-            sparse_dot(row, v) < -1e-12 * scale
+            let scale = row.iter().map(|(_, run)| norm2(run)).fold(0.0, f64::hypot);
+            sparse_dot(row, v) < -1e-12 * scale * length
         };
         if self.cone.iter().any(violated) {
             return f64::NEG_INFINITY;

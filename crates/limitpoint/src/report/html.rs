@@ -33,6 +33,7 @@ pub fn html(record: &ExperimentRecord, analysis: &Analysis) -> String {
             ("facts", &facts(record)),
             ("findings", &findings(&analysis.findings)),
             ("summary", &summary(record, analysis)),
+            ("certificates", &certificates(&record.runs)),
             ("citation", &citation(record)),
             ("config", &config(&record.config)),
             ("runs", &runs(&record.runs)),
@@ -192,6 +193,38 @@ fn summary(record: &ExperimentRecord, analysis: &Analysis) -> String {
          at the end of each run; ★ marks the largest value of a contested column.</p>\n<div class=\"scroll\" tabindex=\"0\" \
          role=\"region\" aria-label=\"Table of final values\">\n<table class=\"numbers\"><thead><tr><th scope=\"col\">Optimiser</th>\
          {headings}<th scope=\"col\" class=\"outcome\">Outcome</th></tr></thead>\n<tbody>\n{body}</tbody></table></div>\n</section>"
+    )
+}
+
+/// What was proven about each run.
+fn certificates(runs: &[RunRecord]) -> String {
+    let row = |run: &RunRecord| {
+        let certificate = run.certificate.as_ref()?;
+        let (class, mark) = match certificate.holds {
+            Some(true) => ("seen", "✓"),
+            Some(false) => ("unseen", "✗"),
+            None => ("open", "○"),
+        };
+        Some(format!(
+            "<tr><th scope=\"row\">{}</th><td class=\"outcome\"><span class=\"verdict {class}\"><span aria-hidden=\"true\">{mark}\
+             </span> {}</span></td><td class=\"outcome\">{}</td><td class=\"outcome\">{}</td></tr>\n",
+            escape(&run.name),
+            escape(&certificate.verdict),
+            escape(&certificate.statement),
+            escape(&certificate.evidence),
+        ))
+    };
+    let rows: String = runs.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<section id=\"certificates\" data-nav=\"Certificates\"><h2>Certificates</h2>\n<p class=\"explain\">What the judge \
+         proved about the weights each run ended with; its certificate.json can be checked again from data and weights \
+         alone.</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table of certificates\">\n\
+         <table class=\"numbers\"><thead><tr><th scope=\"col\">Run</th><th scope=\"col\" class=\"outcome\">Verdict</th>\
+         <th scope=\"col\" class=\"outcome\">Claim</th><th scope=\"col\" class=\"outcome\">Evidence</th></tr></thead>\n\
+         <tbody>\n{rows}</tbody></table></div>\n</section>"
     )
 }
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::html;
 use super::html::{escape, grouped, script_safe};
 use super::page_data::Number;
-use crate::experiments::{Analysis, ExperimentRecord, Finding};
+use crate::experiments::{Analysis, CertificateRecord, ExperimentRecord, Finding};
 
 /// What [`fixture`] is made of.
 mod records {
@@ -148,6 +148,27 @@ fn empty_parts_are_left_out() {
     let findings = vec![Finding { title: "one".into(), ..Finding::default() }];
     let own = own_part(&html(&ExperimentRecord::default(), &Analysis { findings, ..Analysis::default() }));
     assert!(own.contains("id=\"findings\"") && !own.contains("All runs"));
+}
+
+#[test]
+fn certificates_are_shown_where_there_are_any() {
+    let (mut record, analysis) = fixture::plane();
+    assert!(!own_part(&html(&record, &analysis)).contains("id=\"certificates\""));
+    let certificate = |holds, verdict: &str| {
+        let (statement, evidence) = ("the claim <1>".into(), "a gap of 3e-4".into());
+        Some(CertificateRecord { statement, holds, verdict: verdict.into(), evidence })
+    };
+    let name = record.runs[0].name.clone();
+    record.runs[0].certificate = certificate(Some(true), "certified");
+    let own = own_part(&html(&record, &analysis));
+    assert!(own.contains("id=\"certificates\"") && own.contains("the claim &lt;1&gt;") && own.contains("a gap of 3e-4"));
+    for (holds, mark) in [(Some(true), "✓"), (Some(false), "✗"), (None, "○")] {
+        record.runs[0].certificate = certificate(holds, "so it is");
+        let own = own_part(&html(&record, &analysis));
+        let (_, row) = own.split_once("<h2>Certificates</h2>").unwrap();
+        let (row, _) = row.split_once("</tr>\n</tbody>").unwrap();
+        assert!(row.contains(&name) && row.contains(&format!("{mark}</span> so it is")), "{row}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod peer;
 mod scaling;
+mod solve;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -59,23 +60,30 @@ pub fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
     if !(bench.seconds > 0.0 && bench.seconds <= 600.0) || bench.rounds == 0 || bench.threads == 0 {
         bail!("--seconds must be in (0, 600], --rounds and --threads at least 1");
     }
-    let workloads = chosen(&bench.workloads)?;
     let folder = std::env::temp_dir().join(format!("limitpoint-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
-    let outcome = measure(bench, &workloads, &folder);
+    let outcome = if bench.workloads == ["solve"] {
+        solve::measure(bench, &folder).and_then(|lines| show(bench, &lines, &solve::text(&lines)))
+    } else {
+        chosen(&bench.workloads)
+            .and_then(|workloads| measure(bench, &workloads, &folder))
+            .and_then(|output| show(bench, &output, &text(&output)))
+    };
     std::fs::remove_dir_all(&folder).ok();
-    let output = outcome?;
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+fn show(bench: &Bench, value: &impl Serialize, text: &str) -> anyhow::Result<()> {
     match bench.format {
-        Format::Json => print(&(serde_json::to_string_pretty(&output)? + "\n"))?,
-        Format::Text => print(&text(&output))?,
+        Format::Json => print(&(serde_json::to_string_pretty(value)? + "\n")),
+        Format::Text => print(text),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn chosen(names: &[String]) -> anyhow::Result<Vec<Workload>> {
     let all = WorkloadSpec::all();
     if let Some(unknown) = names.iter().find(|name| all.iter().all(|spec| !spec.name.eq_ignore_ascii_case(name))) {
-        bail!("there is no workload '{unknown}'; choose from W1, W2, W3, W4");
+        bail!("there is no workload '{unknown}'; choose from W1, W2, W3, W4, or solve");
     }
     let wanted = |spec: &&WorkloadSpec| names.is_empty() || names.iter().any(|n| n.eq_ignore_ascii_case(spec.name));
     Ok(all.iter().filter(wanted).map(WorkloadSpec::build).collect())

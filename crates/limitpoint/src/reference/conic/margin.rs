@@ -1,14 +1,17 @@
 //! The margin problem as a conic program, in its primal or its dual form.
 
 use super::super::{MarginProblem, Multipliers, ReferenceError, SparseRow};
+use super::STEPS;
 use super::ball::Part;
 use super::polish::polish;
 use super::program::{Affine, Cone, Point, Program, Substitution};
-use crate::linalg::{Cholesky, Matrix, matmul_nt};
+use crate::linalg::{Cholesky, Matrix, Svd, matmul_nt};
 use crate::norms::Norm;
 
-/// Newton steps after the interior-point method.
-const STEPS: usize = 12;
+/// Times that a margin far below the size of the rows is looked at more closely.
+const ZOOMS: usize = 3;
+/// Trainable entries up to which that is tried.
+const WIDEST_ZOOM: usize = 600;
 
 /// Which of the two forms of the problem was handed to the solver; the other half of the answer is in its multipliers.
 enum Form {
@@ -16,6 +19,8 @@ enum Form {
     Primal,
     /// min t over multipliers with ‖Σph + Σec + Σsr‖_* ≤ t.
     Dual(Substitution),
+    /// The primal form in other coordinates, with v as a function of them.
+    Zoomed(Vec<Affine>),
 }
 
 /// A margin problem in units in which it is well scaled.
@@ -77,14 +82,16 @@ impl<'a> Scaled<'a> {
         self.unit / self.sizes[i]
     }
 
-    /// The program of the primal form: columns s, v, u and rows for p, for e, for s.
-    fn primal(&self, ball: &Part) -> Program {
+    /// The program of the primal form: columns s, v, u and rows for p, for e, for s. The margin is measured in `unit`s.
+    fn primal(&self, ball: &Part, unit: f64) -> Program {
         let mut program = Program::default();
         let margin = program.columns(1).start;
         program.objective[margin] = -1.0;
         let v: Vec<usize> = program.columns(self.entries.len()).collect();
         let u = program.columns(self.kinks());
-        let form = |k: usize| Affine { constant: 0.0, terms: self.forms[k].iter().map(|(at, x)| (v[*at], *x)).collect() };
+        let form = |k: usize| {
+            Affine { constant: 0.0, terms: self.forms[k].iter().map(|(at, x)| (v[*at], x / unit)).collect() }
+        };
         let mut rows: Vec<Affine> = (0..self.rows()).map(|i| form(i).plus(margin, -self.share(i))).collect();
         for (kink, column) in self.problem.kinks.iter().zip(u.clone()) {
             rows[kink.row].terms.push((column, 1.0));
@@ -95,6 +102,37 @@ impl<'a> Scaled<'a> {
         program.require(Cone::Nonnegative, u.map(|column| Affine::term(column, -1.0)));
         ball.require(&mut program, &v, &Affine::constant(1.0));
         program
+    }
+
+    /// The primal form of a problem whose margin is only about `unit`, in coordinates in which everything has size 1.
+    ///
+    /// A margin far below the size of the rows means that v is nearly orthogonal to what dominates them. With the
+    /// singular value decomposition Σ σₖ fₖ eₖᵀ of the rows, v = Σ εₖ wₖ eₖ with εₖ = min(1, unit/σₖ) turns the rows,
+    /// divided by `unit`, into numbers of size 1.
+    fn zoomed(&self, ball: &Part, unit: f64) -> Result<(Program, Form), ReferenceError> {
+        let d = self.entries.len();
+        let count = self.rows() + self.kinks();
+        let mut rows = Matrix::zeros(count.max(d), d);
+        for (i, form) in self.forms[..count].iter().enumerate() {
+            form.iter().for_each(|(at, x)| rows[(i, *at)] = *x);
+        }
+        let mut svd = Svd::new(rows.rows, d);
+        svd.factor(&rows.data)?;
+        let mut program = self.primal(ball, unit);
+        let w = program.columns(d);
+        let mut functions = vec![Affine::default(); d];
+        for (k, column) in w.enumerate() {
+            let size = (unit / svd.values()[k]).min(1.0);
+            for (function, x) in functions.iter_mut().zip(svd.right(k)).filter(|(_, x)| **x != 0.0) {
+                function.terms.push((column, size * x));
+            }
+        }
+        program.substitute(1..d + 1, &functions);
+        let shift = |function: Affine| {
+            let terms = function.terms.into_iter().map(|(column, x)| (column - d, x)).collect();
+            Affine { constant: 0.0, terms }
+        };
+        Ok((program, Form::Zoomed(functions.into_iter().map(shift).collect())))
     }
 
     /// The program of the dual form: columns t, (p, e, s), and what v follows from.
@@ -148,6 +186,7 @@ impl<'a> Scaled<'a> {
     fn read(&self, form: &Form, point: &Point) -> (Vec<f64>, Multipliers) {
         let (compact, weights): (Vec<f64>, &[f64]) = match form {
             Form::Primal => (point.x[1..=self.entries.len()].to_vec(), &point.z[..self.forms.len()]),
+            Form::Zoomed(v) => (v.iter().map(|v| v.at(&point.x)).collect(), &point.z[..self.forms.len()]),
             Form::Dual(_) if self.problem.semidefinite => (self.matrix(&point.z), &point.x[1..=self.forms.len()]),
             Form::Dual(substitution) => (substitution.multipliers(&point.z), &point.x[1..=self.forms.len()]),
         };
@@ -238,7 +277,7 @@ impl<'a> Best<'a> {
 
     /// Whether the gap is at most `tolerance`, or the upper bound is 0 up to rounding.
     fn is_good(&self, tolerance: f64) -> bool {
-        self.gap() <= tolerance || self.upper <= 0.1 * tolerance * self.scale
+        self.gap() <= tolerance || self.upper.abs() <= 0.1 * tolerance * self.scale
     }
 }
 
@@ -262,32 +301,72 @@ pub(in super::super) fn solve_margin_conic(
     let (dual, substitution) = scaled.dual(&ball);
     let mut forms = vec![(dual, Form::Dual(substitution))];
     if !problem.semidefinite {
-        forms.push((scaled.primal(&ball), Form::Primal));
+        forms.push((scaled.primal(&ball, 1.0), Form::Primal));
         forms.sort_by_key(|(program, _)| program.objective.len());
     }
-    let mut best = Best::new(problem);
-    let mut iterations = 0;
-    let mut failure = None;
+    let mut search = Search { scaled: &scaled, best: Best::new(problem), iterations: 0, failure: None };
     for (program, form) in &forms {
-        let (point, steps) = match program.solve() {
-            Ok(found) => found,
-            Err(error) => {
-                failure = Some(error);
-                continue;
-            }
-        };
-        iterations += steps;
-        best.offer(&scaled, scaled.read(form, &point))?;
-        polish(program, &point, STEPS, |point| {
-            iterations += 1;
-            best.offer(&scaled, scaled.read(form, point)).is_err() || best.is_good(1e-15)
-        });
-        if best.is_good(1e-12) {
+        search.attempt(program, form)?;
+        if search.best.is_good(1e-12) {
             break;
         }
     }
-    match failure {
-        Some(error) if best.multipliers.rows.is_empty() => Err(error),
-        _ => Ok((best.v, best.multipliers, iterations)),
+    for _ in 0..ZOOMS {
+        let unit = search.best.upper / scaled.unit;
+        if problem.semidefinite || search.best.is_good(1e-11) || unit > 0.1 || scaled.entries.len() > WIDEST_ZOOM {
+            break;
+        }
+        let (program, form) = scaled.zoomed(&ball, unit)?;
+        search.attempt(&program, &form)?;
+    }
+    match search.failure {
+        Some(error) if search.best.multipliers.rows.is_empty() => Err(error),
+        _ => Ok((search.best.v, search.best.multipliers, search.iterations)),
+    }
+}
+
+/// Several attempts at one problem.
+struct Search<'a> {
+    scaled: &'a Scaled<'a>,
+    best: Best<'a>,
+    iterations: usize,
+    failure: Option<ReferenceError>,
+}
+
+impl Search<'_> {
+    /// Solves and polishes one form.
+    fn attempt(&mut self, program: &Program, form: &Form) -> Result<(), ReferenceError> {
+        if std::env::var("OWN").is_ok() {
+            let st = std::time::Instant::now();
+            let Some((point, steps)) = super::path::follow(program) else { if std::env::var("TRACE").is_ok() { println!("   own failed");} return Ok(()) };
+            self.iterations += steps;
+            let t1 = st.elapsed().as_secs_f64(); let st = std::time::Instant::now();
+            self.best.offer(self.scaled, self.scaled.read(form, &point))?;
+            let raw = self.best.gap();
+            polish(program, &point, STEPS, |point| {
+                self.iterations += 1;
+                self.best.offer(self.scaled, self.scaled.read(form, point)).is_err() || self.best.is_good(1e-15)
+            });
+            if std::env::var("TRACE").is_ok() { println!("    {:.4} {:.4} {} {:e} {:e} own {:e}", t1, st.elapsed().as_secs_f64(), match form {Form::Primal=>"P",Form::Dual(_)=>"D",_=>"Z"}, self.best.upper, self.best.gap(), raw); }
+            return Ok(());
+        }
+        let tol: f64 = std::env::var("TOL").map(|x| x.parse().unwrap()).unwrap_or(1e-14);
+        let st = std::time::Instant::now();
+        let (point, steps) = match program.solve(tol) {
+            Ok(found) => found,
+            Err(error) => {
+                self.failure = Some(error);
+                return Ok(());
+            }
+        };
+        self.iterations += steps;
+        let t1 = st.elapsed().as_secs_f64(); let st = std::time::Instant::now();
+        self.best.offer(self.scaled, self.scaled.read(form, &point))?;
+        polish(program, &point, STEPS, |point| {
+            self.iterations += 1;
+            self.best.offer(self.scaled, self.scaled.read(form, point)).is_err() || self.best.is_good(1e-15)
+        });
+        if std::env::var("TRACE").is_ok() { println!("    {:.4} {:.4} {} {:e} {:e}", t1, st.elapsed().as_secs_f64(), match form {Form::Primal=>"P",Form::Dual(_)=>"D",_=>"Z"}, self.best.upper, self.best.gap()); }
+        Ok(())
     }
 }

@@ -256,7 +256,7 @@ fn step(program: &Program, hessian: &Matrix, equations: &[Equation], y: &[f64]) 
 }
 
 /// Gaussian elimination with row exchanges; the right-hand side becomes the solution.
-fn eliminate(matrix: &mut Matrix, right: &mut [f64]) -> Option<()> {
+pub(super) fn eliminate(matrix: &mut Matrix, right: &mut [f64]) -> Option<()> {
     let n = matrix.rows;
     for k in 0..n {
         let best = (k..n).fold(k, |best, i| if matrix[(i, k)].abs() > matrix[(best, k)].abs() { i } else { best });
@@ -287,14 +287,14 @@ fn eliminate(matrix: &mut Matrix, right: &mut [f64]) -> Option<()> {
 }
 
 /// matrix += factor · v vᵀ.
-fn add_outer(matrix: &mut Matrix, factor: f64, v: &[f64]) {
+pub(super) fn add_outer(matrix: &mut Matrix, factor: f64, v: &[f64]) {
     for (i, x) in v.iter().enumerate().filter(|(_, x)| **x != 0.0) {
         add_scaled(matrix.row_mut(i), factor * x, v);
     }
 }
 
 /// ‖x‖_p without overflow.
-fn power_norm(x: &[f64], p: f64) -> f64 {
+pub(super) fn power_norm(x: &[f64], p: f64) -> f64 {
     let largest = max_abs(x);
     if largest == 0.0 || p == 2.0 {
         return crate::linalg::norm2(x);
@@ -303,7 +303,7 @@ fn power_norm(x: &[f64], p: f64) -> f64 {
 }
 
 /// The symmetric matrix of a scaled triangle.
-fn square(triangle: &[f64], size: usize) -> Matrix {
+pub(super) fn square(triangle: &[f64], size: usize) -> Matrix {
     let mut out = Matrix::zeros(size, size);
     for ((i, j), x) in (0..size).flat_map(|j| (0..=j).map(move |i| (i, j))).zip(triangle) {
         let x = if i == j { *x } else { x * std::f64::consts::FRAC_1_SQRT_2 };

@@ -131,19 +131,28 @@ impl Program {
         let (first, count) = (columns.start, columns.len());
         let place = |column: usize| if column < first { column } else { column - count };
         let mut uses = Vec::new();
+        let mut sums = vec![0.0; self.objective.len()];
         for (i, row) in self.rows.iter_mut().enumerate() {
-            let mut terms = Vec::new();
+            let mut touched = Vec::new();
+            let mut add = |column: usize, x: f64| {
+                if sums[column] == 0.0 {
+                    touched.push(column);
+                }
+                sums[column] += x;
+            };
             for (column, x) in std::mem::take(&mut row.terms) {
                 if columns.contains(&column) {
                     let function = &functions[column - first];
                     uses.push((i, column - first, x));
                     row.constant += x * function.constant;
-                    terms.extend(function.terms.iter().map(|(at, y)| (place(*at), x * y)));
+                    function.terms.iter().for_each(|(at, y)| add(place(*at), x * y));
                 } else {
-                    terms.push((place(column), x));
+                    add(place(column), x);
                 }
             }
-            row.terms = terms;
+            touched.sort_unstable();
+            touched.dedup();
+            row.terms = touched.into_iter().map(|column| (column, std::mem::take(&mut sums[column]))).collect();
         }
         self.objective.drain(columns);
         Substitution { count, uses }
@@ -153,15 +162,15 @@ impl Program {
     ///
     /// The tolerances are below what rounding allows, so the method runs until it makes no more progress; whatever it
     /// has then is returned, and its caller measures how good that is. An error means there is nothing to measure.
-    pub fn solve(&self) -> Result<(Point, usize), ReferenceError> {
+    pub fn solve(&self, tolerance: f64) -> Result<(Point, usize), ReferenceError> {
         crate::linalg::lapack::link();
         let lowered = Lowered::new(self);
         let settings = DefaultSettings {
             verbose: false,
             max_iter: 150,
-            tol_gap_abs: 1e-14,
-            tol_gap_rel: 1e-14,
-            tol_feas: 1e-14,
+            tol_gap_abs: tolerance,
+            tol_gap_rel: tolerance,
+            tol_feas: tolerance,
             tol_infeas_abs: 1e-12,
             tol_infeas_rel: 1e-12,
             max_threads: 1,

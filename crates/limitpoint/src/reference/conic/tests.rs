@@ -88,3 +88,37 @@ fn timing() {
         println!("{n} {norm} {:?}x{:?} {}", layout.blocks()[0].rows, layout.blocks()[0].cols, show(&p));
     }
 }
+
+#[test]
+fn least() {
+    let layouts = [ParamLayout::new([("a", 4, 5)]).unwrap(), ParamLayout::new([("a", 3, 4), ("b", 1, 3), ("f", 2, 2), ("c", 4, 2)]).unwrap().freeze(&["f"]).unwrap()];
+    for layout in &layouts {
+        for norm in NormSpec::examples(layout) {
+            println!("{}", norm.to_string().chars().take(40).collect::<String>());
+            for n in [1, 5, 12, 19] {
+                let p = gauss(n, &norm, layout, n as u64, 0.0);
+                let mut y = vec![0.0; n];
+                Streams::new(3).stream("y").fill_normal(&mut y);
+                let mut x = p.rows.clone();
+                if n == 12 { let r = x.row(0).to_vec(); x.row_mut(1).iter_mut().zip(&r).for_each(|(a, b)| *a = -2.0 * b); y[1] = -2.0 * y[0]; }
+                let (w, l, it) = super::minimum_norm_conic(&x, &y, &norm, layout).unwrap();
+                let mut z = vec![0.0; layout.len()];
+                l.iter().enumerate().for_each(|(i, l)| crate::linalg::add_scaled(&mut z, *l, x.row(i)));
+                let mut nm = norm.build(layout).unwrap();
+                let res = (0..n).map(|i| (crate::linalg::dot(x.row(i), &w) - y[i]).abs()).fold(0.0, f64::max);
+                println!("    {n} {:.6e} gap {:.1e} dual norm-1 {:.1e} res {:.1e} it {it}", nm.value(&w), nm.value(&w) - crate::linalg::dot(&l, &y), nm.dual(&z) - 1.0, res);
+            }
+        }
+    }
+}
+
+#[test]
+fn psd() {
+    for (r, n) in [(2, 1), (2, 3), (4, 10), (8, 30), (20, 60)] {
+        let layout = ParamLayout::new([("w", r, r)]).unwrap();
+        for (seed, shift) in [(1, 0.0), (2, 1.0), (3, 0.3)] {
+            let p = gauss(n, &NormSpec::Nuclear, &layout, seed, shift).semidefinite().unwrap();
+            println!("{r} {n} {}", show(&p));
+        }
+    }
+}

@@ -311,17 +311,15 @@ impl<'a> Kkt<'a> {
         x.iter_mut().zip(&self.scale).for_each(|(x, s)| *x *= s);
     }
 
-    /// Solves the system, with two steps of iterative refinement.
+    /// Solves the system, with one step of iterative refinement.
     pub(super) fn solve(&mut self, arrows: &Arrows, side: &RightHandSide) -> Change {
         let mut change = self.solve_once(arrows, side);
-        for _ in 0..2 {
-            let rest = self.residual(arrows, side, &change);
-            let correction = self.solve_once(arrows, &rest);
-            add_scaled(&mut change.v, 1.0, &correction.v);
-            add_scaled(&mut change.x, 1.0, &correction.x);
-            change.level += correction.level;
-            change.tau += correction.tau;
-        }
+        let rest = self.residual(arrows, side, &change);
+        let correction = self.solve_once(arrows, &rest);
+        add_scaled(&mut change.v, 1.0, &correction.v);
+        add_scaled(&mut change.x, 1.0, &correction.x);
+        change.level += correction.level;
+        change.tau += correction.tau;
         change
     }
 

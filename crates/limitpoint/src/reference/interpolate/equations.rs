@@ -82,12 +82,7 @@ impl Equations {
 
     /// b − Aw, in twice the working precision.
     pub fn defect(&self, w: &[f64]) -> Vec<f64> {
-        (0..self.matrix.rows)
-            .map(|i| {
-                let sum = compensated_dot(self.matrix.row(i), w);
-                self.targets[i] - sum
-            })
-            .collect()
+        defect(&self.matrix, &self.targets, w)
     }
 
     /// Moves c so that Bw = c asks for what is still missing from Aw = b at w.
@@ -100,10 +95,7 @@ impl Equations {
 
     /// ‖Aw − b‖₂/‖b‖₂; relative to ‖A‖‖w‖ where b = 0.
     pub fn residual(&self, w: &[f64]) -> f64 {
-        let size = norm2(&self.targets);
-        let scale = if size > 0.0 { size } else { norm2(&self.matrix.data) * norm2(w) };
-        let residual = norm2(&self.defect(w));
-        if residual == 0.0 { 0.0 } else { residual / scale }
+        relative_residual(&self.matrix, &self.targets, w)
     }
 
     /// The solution with the smallest ℓ2 norm, Bᵀc.
@@ -118,10 +110,23 @@ impl Equations {
         out
     }
 
-    /// Bw − c.
-    pub fn excess(&self, w: &[f64]) -> Vec<f64> {
-        (0..self.rank()).map(|k| dot(self.rows.row(k), w) - self.values[k]).collect()
+    /// c − Bw.
+    pub fn missing(&self, w: &[f64]) -> Vec<f64> {
+        (0..self.rank()).map(|k| self.values[k] - dot(self.rows.row(k), w)).collect()
     }
+}
+
+/// b − Aw, in twice the working precision.
+fn defect(matrix: &Matrix, targets: &[f64], w: &[f64]) -> Vec<f64> {
+    targets.iter().enumerate().map(|(i, b)| b - compensated_dot(matrix.row(i), w)).collect()
+}
+
+/// ‖Aw − b‖₂/‖b‖₂; relative to ‖A‖‖w‖ where b = 0.
+pub(super) fn relative_residual(matrix: &Matrix, targets: &[f64], w: &[f64]) -> f64 {
+    let size = norm2(targets);
+    let scale = if size > 0.0 { size } else { norm2(&matrix.data) * norm2(w) };
+    let residual = norm2(&defect(matrix, targets, w));
+    if residual == 0.0 { 0.0 } else { residual / scale }
 }
 
 /// The relative residual of the least-squares solution, and the rank.

@@ -1,0 +1,199 @@
+//! Certificates as a user meets them: made, checked, and found out when something was changed.
+
+use std::path::{Path, PathBuf};
+
+mod program;
+use program::{limitpoint, stderr, stdout};
+
+/// A folder that is gone when the test is over.
+struct Home(PathBuf);
+
+impl Home {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("limitpoint-certify-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder for the test");
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Three points of the plane in a file of their own; the largest ℓ2 margin is at (1, 1)/√2.
+const POINTS: &str = "a,b,label\n2,1,1\n1,2,1\n-1,-1,-1\n";
+
+/// Runs an experiment on those points and returns its folder.
+fn points(home: &Home, more: &[&str]) -> String {
+    let (file, out) = (home.path("points.csv"), home.path("runs"));
+    std::fs::write(&file, POINTS).expect("a file of points");
+    let recipe = home.path("points.toml");
+    let text = format!(
+        "loss = \"exponential\"\nmodel = \"linear\"\ninitialiser = {{ constant = {{ value = 0.0 }} }}\n\
+         schedule = \"flow-resolved(resolution=0.1)\"\n\
+         data.file = {{ path = {file:?}, task = \"binary\" }}\n\
+         [optimisers]\ngradient = \"gradient\"\nsign = \"sign\"\n\
+         [observe]\nnorms = [\"l1\", \"l2\", \"linf\"]\n[stop]\nlog10_loss = -3000\nsteps = 20000\n"
+    );
+    std::fs::write(&recipe, text).expect("a recipe");
+    let output = limitpoint(&[&["run", &recipe, "--quiet", "--out", &out], more].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    out
+}
+
+fn certificate_of(out: &str, run: &str) -> String {
+    Path::new(out).join(run).join("certificate.json").to_str().expect("a path in UTF-8").to_owned()
+}
+
+fn read(path: &str) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
+}
+
+fn write(path: &str, value: &serde_json::Value) {
+    std::fs::write(path, serde_json::to_vec_pretty(value).expect("JSON")).expect("a file");
+}
+
+#[test]
+fn runs_are_certified_checked_and_shown_in_the_report() {
+    let home = Home::new("certified");
+    let out = points(&home, &[]);
+    let output = limitpoint(&["certify", &out]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).contains("gradient-seed0: certified"), "{}", stdout(&output));
+    for (run, norm) in [("gradient-seed0", "l2"), ("sign-seed0", "linf")] {
+        let path = certificate_of(&out, run);
+        let certificate = read(&path);
+        assert_eq!(certificate["format"], "limitpoint-certificate");
+        assert_eq!(certificate["verdict"], "certified");
+        assert_eq!(certificate["claim"]["measure"]["norm"], norm);
+        assert!(certificate["evidence"]["margin"]["gap"][1].as_f64().is_some_and(|gap| gap <= 1e-3));
+        let check = limitpoint(&["check", &path]);
+        assert_eq!(check.status.code(), Some(0), "{}{}", stdout(&check), stderr(&check));
+        assert!(stdout(&check).contains("every number agrees"));
+    }
+    let judge = read(&Path::new(&out).join("judge.json").display().to_string());
+    let line = judge["lines"].as_array().and_then(|lines| lines.iter().find(|line| line["column"] == "margin.l2"));
+    // the rows are (2, 1), (1, 2) and (1, 1): in the direction (1, 1)/√2 the third is the nearest, at √2
+    assert!((line.and_then(|line| line["value"].as_f64()).expect("a line for l2") - 2f64.sqrt()).abs() < 1e-9);
+    let page = std::fs::read_to_string(Path::new(&out).join("report.html")).expect("a report");
+    assert!(page.contains("id=\"certificates\"") && page.contains("exact optimum 1.4142"), "verdicts and lines");
+    // one run alone, as JSON
+    let one = limitpoint(&["certify", &home.path("runs/sign-seed0"), "--format", "json"]);
+    let answer: serde_json::Value = serde_json::from_str(&stdout(&one)).expect("JSON");
+    assert_eq!((answer[0]["run"].as_str(), answer[0]["verdict"].as_str()), (Some("sign-seed0"), Some("certified")));
+}
+
+#[test]
+fn a_tolerance_that_was_not_reached_is_refuted_with_exit_code_one() {
+    let home = Home::new("refuted");
+    let out = points(&home, &["stop.log10_loss=-3", "optimiser=gradient", "loss=logistic"]);
+    let output = limitpoint(&["certify", &out, "--norm", "linf", "--tolerance", "1e-12"]);
+    assert_eq!(output.status.code(), Some(1), "{}{}", stdout(&output), stderr(&output));
+    let path = certificate_of(&out, "gradient-seed0");
+    let verdict = read(&path)["verdict"].as_str().map(str::to_owned);
+    assert!(stdout(&output).contains(verdict.as_deref().unwrap_or("a verdict")));
+    // a certificate that holds but proves nothing good
+    let check = limitpoint(&["check", &path, "--format", "json"]);
+    let answer: serde_json::Value = serde_json::from_str(&stdout(&check)).expect("JSON");
+    assert_eq!((check.status.code(), answer[0]["holds"].as_bool()), (Some(1), Some(true)), "{answer}");
+}
+
+#[test]
+fn whatever_is_changed_is_found_out() {
+    let home = Home::new("tampered");
+    let out = points(&home, &["optimiser=gradient"]);
+    assert_eq!(limitpoint(&["certify", &out]).status.code(), Some(0));
+    let path = certificate_of(&out, "gradient-seed0");
+    let original = read(&path);
+    let finds = |what: &str| {
+        let check = limitpoint(&["check", &path]);
+        assert_eq!(check.status.code(), Some(1), "{what}: {}{}", stdout(&check), stderr(&check));
+        assert!(stdout(&check).contains(what), "{what}: {}", stdout(&check));
+    };
+    let forge = |pointer: &str, value: serde_json::Value| {
+        let mut forged = original.clone();
+        *forged.pointer_mut(pointer).expect("a field of the certificate") = value;
+        write(&path, &forged);
+    };
+    forge("/verdict", "refuted".into());
+    finds("the verdict is stated as refuted, but is certified");
+    forge("/evidence/margin/achieved/0", 99.0.into());
+    finds("achieved is stated as");
+    forge("/evidence/margin/rows/0", 7.0.into());
+    finds("optimum is stated as");
+    forge("/tolerances/gap", 0.5.into());
+    finds("the statement is stated as");
+    forge("/weights/sha256", "0".into());
+    finds("the SHA-256 of the weights");
+    forge("/data/examples", 4.into());
+    finds("the number of examples");
+    forge("/model", serde_json::json!({"network": {"widths": [1]}}));
+    let check = limitpoint(&["check", &path]);
+    assert_eq!(check.status.code(), Some(2), "{}", stdout(&check));
+    write(&path, &original);
+    assert_eq!(limitpoint(&["check", &path]).status.code(), Some(0));
+    // the data
+    std::fs::write(home.path("points.csv"), POINTS.replace("2,1,1", "2,1.5,1")).expect("a file of points");
+    finds("the SHA-256 of the data");
+    let again = limitpoint(&["certify", &out]);
+    assert_eq!(again.status.code(), Some(2), "{}", stdout(&again));
+    assert!(stderr(&again).contains("not those it was trained on"), "{}", stderr(&again));
+    std::fs::write(home.path("points.csv"), POINTS).expect("a file of points");
+    // the weights: one bit in the middle of the tensors
+    let weights = Path::new(&out).join("gradient-seed0/checkpoints/final.safetensors");
+    let mut bytes = std::fs::read(&weights).expect("weights");
+    let header = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")) as usize + 8;
+    let header_text = String::from_utf8_lossy(&bytes[8..header]).into_owned();
+    let parsed: serde_json::Value = serde_json::from_str(&header_text).expect("a header");
+    let begin = parsed["layer1.weight"]["data_offsets"][0].as_u64().expect("a tensor of weights") as usize;
+    bytes[header + begin + 6] ^= 1;
+    std::fs::write(&weights, bytes).expect("weights");
+    finds("the SHA-256 of the weights");
+}
+
+#[test]
+fn what_cannot_be_judged_says_why() {
+    let home = Home::new("cannot");
+    let nowhere = limitpoint(&["certify", &home.path("nowhere")]);
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(stderr(&nowhere).contains("manifest.json"), "{}", stderr(&nowhere));
+    let file = home.path("other.json");
+    std::fs::write(&file, "{\"format\": \"something\", \"version\": 1}").expect("a file");
+    let other = limitpoint(&["check", &file]);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("calls itself 'something'"), "{}", stderr(&other));
+    let out = points(&home, &["stop.log10_loss=-5", "optimiser=adagrad"]);
+    let nothing = limitpoint(&["certify", &out]);
+    assert_eq!(nothing.status.code(), Some(2), "{}", stdout(&nothing));
+    assert!(stderr(&nothing).contains("--norm"), "{}", stderr(&nothing));
+    let negative = limitpoint(&["certify", &out, "--norm", "l2", "--tolerance", "-1"]);
+    assert_eq!(negative.status.code(), Some(2));
+}
+
+#[test]
+fn networks_get_a_verdict_on_stationarity() {
+    let home = Home::new("network");
+    let out = home.path("network");
+    let run = limitpoint(&[
+        "run", "digits", "data.count=20", "model.width=4", "optimiser=gradient", "stop.log10_loss=-20", "--quiet", "--out",
+        &out,
+    ]);
+    assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
+    let output = limitpoint(&["certify", &out, "--tolerance", "0.9"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).contains("KKT point of the margin problem in the norm l2"), "{}", stdout(&output));
+    let path = certificate_of(&out, "gradient-seed0");
+    let tau = read(&path)["evidence"]["stationarity"]["tau"][1].as_f64().expect("a number");
+    assert!(tau > 0.0 && tau < 0.9, "{tau}");
+    assert_eq!(limitpoint(&["check", &path]).status.code(), Some(0));
+    let strict = limitpoint(&["certify", &out, "--tolerance", "1e-9"]);
+    assert_eq!(strict.status.code(), Some(1));
+    assert!(stdout(&strict).contains("refuted"), "{}", stdout(&strict));
+    assert_eq!(limitpoint(&["check", &path]).status.code(), Some(1));
+}

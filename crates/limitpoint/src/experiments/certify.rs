@@ -1,0 +1,211 @@
+//! Certificates of runs: written beside them, and checked again from data and weights.
+
+use std::path::{Path, PathBuf};
+
+use super::RunError;
+use super::checkpoint::Checkpoints;
+use super::experiment::{data_seed, describe};
+use super::files::{RecordError, read_text, write_atomically};
+use super::manifest::{ExperimentManifest, RunManifest};
+use super::recipe::Recipe;
+use super::record::CertificateRecord;
+use super::task::Task;
+use super::weights::{digest, load_weights};
+use crate::certificates::{
+    Certificate, Claim, DataReference, Disagreement, FORMAT, Measure, StartReference, Subject, Tolerances, VERSION,
+    Verdict, WeightsReference, judge,
+};
+use crate::data::{Dataset, Targets};
+use crate::models::{Compute, MarginMap, ModelSpec};
+use crate::norms::NormSpec;
+use crate::numeric::Streams;
+use crate::params::ParamLayout;
+
+/// Name of the file in a run's folder.
+pub const CERTIFICATE_FILE: &str = "certificate.json";
+
+/// How a run is certified.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CertifyOptions {
+    /// The norm that is claimed; the one of the optimiser when absent.
+    pub norm: Option<NormSpec>,
+    /// How exactly it is claimed.
+    pub tolerances: Tolerances,
+    /// Other weights than those the run ended with, in a safetensors file.
+    pub weights: Option<PathBuf>,
+}
+
+/// The folders of the runs in `folder`: those of an experiment, or itself if it is a run's.
+pub fn run_folders(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
+    if RunManifest::load(folder).is_ok() {
+        return Ok(vec![folder.to_path_buf()]);
+    }
+    let manifest = ExperimentManifest::load(folder)?;
+    Ok(manifest.runs.iter().map(|label| folder.join(&label.name)).collect())
+}
+
+/// Judges a finished run; writes nothing.
+pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificate, RunError> {
+    options.tolerances.check().map_err(crate::certificates::DocumentError::from)?;
+    let final_weights = folder.join("checkpoints").join(Checkpoints::FINAL);
+    let path = options.weights.clone().unwrap_or(final_weights);
+    if options.weights.is_none() && !path.exists() {
+        return Err(RunError::Unfinished { folder: folder.to_path_buf(), file: "checkpoints/final.safetensors" });
+    }
+    let manifest = RunManifest::load(folder)?;
+    let recipe = Recipe::from_resolved(&read_text(&folder.join("config.toml"))?)?;
+    let task = Task { label: manifest.label.clone(), recipe };
+    let seed = data_seed(&task);
+    let split = task.recipe.data.load(&Streams::new(seed))?;
+    let record = describe(&split);
+    if record.sha256 != manifest.data.sha256 {
+        let (expected, found) = (manifest.data.sha256, record.sha256);
+        return Err(RunError::OtherData { folder: folder.to_path_buf(), expected, found });
+    }
+    let (data, model) = (&split.train, &task.recipe.model);
+    let layout = layout(model, data)?;
+    let weights = load_weights(&path, &layout)?;
+    let claim = claim(&task, data, options.norm.as_ref())?;
+    let start = matches!(claim, Claim::NearestSolution { .. })
+        .then_some(StartReference { initialiser: task.recipe.initialiser, seed: task.label.seed });
+    let drawn = start.map(|start| draw(&start, &layout));
+    let subject = Subject { data, model, weights: &weights, start: drawn.as_deref() };
+    let (evidence, verdict) = judge(&claim, &options.tolerances, &subject)?;
+    let file = match &options.weights {
+        None => format!("checkpoints/{}", Checkpoints::FINAL),
+        Some(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+    };
+    Ok(Certificate {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        library: env!("CARGO_PKG_VERSION").to_owned(),
+        run: task.label.name.clone(),
+        statement: claim.statement(options.tolerances.gap),
+        claim,
+        tolerances: options.tolerances,
+        verdict,
+        data: DataReference {
+            spec: task.recipe.data.clone(),
+            seed,
+            name: record.name,
+            examples: record.examples,
+            sha256: record.sha256,
+        },
+        model: model.clone(),
+        weights: WeightsReference { file, entries: weights.len(), sha256: digest(&weights) },
+        start,
+        evidence,
+    })
+}
+
+/// Writes a certificate: `certificate.json` in the run's folder, or `NAME.certificate.json` beside other weights.
+pub fn save_certificate(
+    certificate: &Certificate,
+    folder: &Path,
+    options: &CertifyOptions,
+) -> Result<PathBuf, RunError> {
+    let path = match &options.weights {
+        None => folder.join(CERTIFICATE_FILE),
+        Some(weights) => weights.with_extension(CERTIFICATE_FILE),
+    };
+    write_atomically(&path, certificate.to_json()?.as_bytes())?;
+    Ok(path)
+}
+
+/// A certificate that was checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckedCertificate {
+    /// What the file says.
+    pub certificate: Certificate,
+    /// What is not so; a certificate holds if this is empty.
+    pub disagreements: Vec<Disagreement>,
+}
+
+impl CheckedCertificate {
+    /// Whether the file is right and its claim proven.
+    pub fn is_certified(&self) -> bool {
+        self.disagreements.is_empty() && self.certificate.verdict.is_certified()
+    }
+}
+
+/// Checks a certificate from its data and weights alone: their SHA-256, every number of the evidence, the verdict.
+pub fn check_certificate(path: &Path) -> Result<CheckedCertificate, RunError> {
+    let certificate = Certificate::from_json(&read_text(path)?)?;
+    let split = certificate.data.spec.load(&Streams::new(certificate.data.seed))?;
+    let layout = layout(&certificate.model, &split.train)?;
+    let file = path.parent().unwrap_or(Path::new("")).join(&certificate.weights.file);
+    let weights = load_weights(&file, &layout)?;
+    let record = describe(&split);
+    let mut disagreements = Vec::new();
+    for (what, stated, found) in [
+        ("the SHA-256 of the data", &certificate.data.sha256, record.sha256),
+        ("the SHA-256 of the weights", &certificate.weights.sha256, digest(&weights)),
+        ("the name of the data", &certificate.data.name, record.name),
+    ] {
+        if *stated != found {
+            disagreements.push(Disagreement::new(what, stated, found));
+        }
+    }
+    for (what, stated, found) in [
+        ("the number of examples", certificate.data.examples, record.examples),
+        ("the number of weights", certificate.weights.entries, weights.len()),
+    ] {
+        if stated != found {
+            disagreements.push(Disagreement::new(what, stated, found));
+        }
+    }
+    let start = certificate.start.map(|start| draw(&start, &layout));
+    let subject =
+        Subject { data: &split.train, model: &certificate.model, weights: &weights, start: start.as_deref() };
+    disagreements.extend(certificate.check(&subject)?);
+    Ok(CheckedCertificate { certificate, disagreements })
+}
+
+/// What the certificate of a run says, for reports; nothing if there is none.
+pub(super) fn certificate_record(folder: &Path) -> Result<Option<CertificateRecord>, RecordError> {
+    let path = folder.join(CERTIFICATE_FILE);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let certificate = Certificate::from_json(&read_text(&path)?)
+        .map_err(|error| RecordError::damaged(&path, format!("is damaged: {error}; certify the run again")))?;
+    Ok(Some(CertificateRecord {
+        holds: match certificate.verdict {
+            Verdict::Certified => Some(true),
+            Verdict::Refuted => Some(false),
+            Verdict::Inconclusive(_) => None,
+        },
+        verdict: certificate.verdict.to_string(),
+        evidence: certificate.evidence.summary(),
+        statement: certificate.statement,
+    }))
+}
+
+fn layout(model: &ModelSpec, data: &Dataset) -> Result<ParamLayout, RunError> {
+    let outputs = MarginMap::new(&data.targets).outputs();
+    Ok(model.build(&data.inputs, outputs, Compute::default())?.layout().clone())
+}
+
+/// Where a run started, drawn again.
+fn draw(start: &StartReference, layout: &ParamLayout) -> Vec<f64> {
+    start.initialiser.draw(layout, &mut Streams::new(start.seed).stream("init"))
+}
+
+/// What is known about the limit of a run.
+fn claim(task: &Task, data: &Dataset, norm: Option<&NormSpec>) -> Result<Claim, RunError> {
+    let refuse = |why: &str| RunError::NoClaim { run: task.label.name.clone(), why: why.to_owned() };
+    let measure = norm.map_or_else(|| task.measure(), |norm| Some(Measure::Norm(norm.clone())));
+    let measure = measure
+        .ok_or_else(|| refuse("no norm is known whose margin its optimiser maximises; name one with --norm"))?;
+    let linear = task.recipe.model == ModelSpec::Linear;
+    match (&data.targets, linear) {
+        (Targets::Values(_), true) => {
+            let why = "its limit in regression is known for mirror descent and quadratic norms only";
+            let potential = measure.potential().ok_or_else(|| refuse(why))?;
+            Ok(Claim::NearestSolution { potential })
+        }
+        (Targets::Values(_), false) => Err(refuse("the limit of a network in regression is not known")),
+        (_, true) => Ok(Claim::LargestMargin { measure }),
+        (_, false) => Ok(Claim::StationaryMargin { measure }),
+    }
+}

@@ -1,0 +1,65 @@
+//! Trained weights in safetensors files, block by block under the names of the model's layout.
+
+use std::path::Path;
+
+use safetensors::SafeTensors;
+use safetensors::tensor::Dtype;
+use sha2::{Digest, Sha256};
+
+use super::files::RecordError;
+use super::journal::hexadecimal;
+use crate::params::ParamLayout;
+
+/// Reads the weights of a layout from a safetensors file of doubles, such as a checkpoint; other tensors are left alone.
+pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<Vec<f64>, RecordError> {
+    let bytes = std::fs::read(path).map_err(|source| RecordError::io("read", path, source))?;
+    let damaged = |what: String| RecordError::damaged(path, what);
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|error| damaged(format!("is damaged: {error}")))?;
+    let mut weights = Vec::with_capacity(layout.len());
+    for block in layout.blocks() {
+        let tensor = tensors.tensor(&block.name).map_err(|_| {
+            damaged(format!("holds no tensor '{}'; give weights of the model the run trained", block.name))
+        })?;
+        if tensor.dtype() != Dtype::F64 || tensor.data().len() != 8 * block.len() {
+            let (shape, kind) = (tensor.shape().to_vec(), tensor.dtype());
+            let wanted = format!("doubles of shape {} x {}", block.rows, block.cols);
+            return Err(damaged(format!("holds '{}' as {kind:?} of shape {shape:?}, not {wanted}", block.name)));
+        }
+        weights.extend(tensor.data().as_chunks::<8>().0.iter().map(|chunk| f64::from_le_bytes(*chunk)));
+    }
+    Ok(weights)
+}
+
+/// SHA-256 of the bits of weights, in hexadecimal.
+pub(super) fn digest(weights: &[f64]) -> String {
+    let mut digest = Sha256::new();
+    weights.iter().for_each(|w| digest.update(w.to_le_bytes()));
+    hexadecimal(&digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use safetensors::tensor::TensorView;
+
+    use super::*;
+
+    #[test]
+    fn blocks_are_found_by_name_and_others_are_complained_about() {
+        let path = std::env::temp_dir().join(format!("limitpoint-weights-{}.safetensors", std::process::id()));
+        let bytes: Vec<u8> = [1.0_f64, 2.0, 3.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+        let view = |from: usize, to: usize| TensorView::new(Dtype::F64, vec![1, to - from], &bytes[8 * from..8 * to]);
+        let tensors = [("b", view(2, 3).unwrap()), ("a", view(0, 2).unwrap())];
+        std::fs::write(&path, safetensors::serialize(tensors, None).unwrap()).unwrap();
+        let layout = |blocks: &[(&'static str, usize, usize)]| ParamLayout::new(blocks.iter().copied()).unwrap();
+        assert_eq!(load_weights(&path, &layout(&[("a", 1, 2), ("b", 1, 1)])).unwrap(), [1.0, 2.0, 3.0]);
+        assert_eq!(load_weights(&path, &layout(&[("b", 1, 1)])).unwrap(), [3.0]);
+        let error = load_weights(&path, &layout(&[("c", 1, 1)])).unwrap_err().to_string();
+        assert!(error.contains("no tensor 'c'"), "{error}");
+        let error = load_weights(&path, &layout(&[("a", 2, 2)])).unwrap_err().to_string();
+        assert!(error.contains("[1, 2], not doubles of shape 2 x 2"), "{error}");
+        std::fs::write(&path, b"nothing").unwrap();
+        assert!(load_weights(&path, &layout(&[("a", 1, 2)])).unwrap_err().to_string().contains("is damaged"));
+        std::fs::remove_file(&path).unwrap();
+        assert_ne!(digest(&[0.0]), digest(&[-0.0]));
+    }
+}
