@@ -100,6 +100,7 @@ fn changed_numbers_are_found_one_by_one() {
     change(MarginEvidence { achieved: more(evidence.achieved), ..evidence.clone() }, "achieved");
     change(MarginEvidence { optimum: more(evidence.optimum), ..evidence.clone() }, "optimum");
     change(MarginEvidence { gap: Interval::new(0.0, 1e-4), ..evidence.clone() }, "gap");
+    change(MarginEvidence { gap: Interval::WHOLE, ..evidence.clone() }, "gap");
     change(MarginEvidence { rows: vec![0.6, 0.4], ..evidence.clone() }, "optimum");
     // a worse direction proves less, and the weights are as good: nothing that is stated becomes false
     let weaker = MarginEvidence { direction: vec![1.0, 0.9], ..evidence.clone() };
@@ -169,6 +170,28 @@ fn networks_are_certified_refuted_or_not_yet_separated() {
     let subject = Subject { data: &data, model: &model, weights: &[0.6, 0.8, 1.0], start: None };
     let refused = judge(&largest(NormSpec::L2), &Tolerances::default(), &subject).unwrap_err();
     assert_eq!(refused, DocumentError::NotLinear { model: "network" });
+}
+
+#[test]
+fn the_nearest_solution_is_certified_from_its_start() {
+    // w₁ + 3w₂ = 5: from (0, 0) the nearest solution in ℓ2 is (1/2, 3/2), from (1, 0) it is (7/5, 6/5)
+    let inputs = Matrix::from_rows(&[&[1.0, 3.0]]);
+    let data = Dataset::new("one", inputs, Targets::Values(vec![5.0]), vec![2]).unwrap();
+    let claim = || Claim::NearestSolution { potential: PotentialSpec::Euclidean };
+    let at = |weights: &'static [f64], start: &'static [f64]| {
+        let subject = Subject { data: &data, model: &ModelSpec::Linear, weights, start: Some(start) };
+        let certificate = document(claim(), 1e-6, ModelSpec::Linear, &subject);
+        let back = Certificate::from_json(&certificate.to_json().unwrap()).unwrap();
+        assert_eq!(back.check(&subject).unwrap(), Vec::new());
+        (back, subject)
+    };
+    assert_eq!(at(&[0.5, 1.5], &[0.0, 0.0]).0.verdict, Verdict::Certified);
+    assert_eq!(at(&[0.5, 1.5], &[1.0, 0.0]).0.verdict, Verdict::Refuted);
+    let (certificate, subject) = at(&[1.4, 1.2], &[1.0, 0.0]);
+    assert_eq!(certificate.verdict, Verdict::Certified, "{}", certificate.evidence.summary());
+    let moved = certificate.check(&Subject { start: Some(&[0.0, 0.0]), ..subject }).unwrap();
+    assert!(moved.iter().any(|complaint| complaint.what == "dual_residual"), "{moved:?}");
+    assert_eq!(certificate.check(&Subject { start: None, ..subject }).unwrap_err(), DocumentError::NoStart);
 }
 
 #[test]

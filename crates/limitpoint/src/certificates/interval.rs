@@ -16,6 +16,7 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Products from here on have a rounding error that is a double, with room to spare over 2⁻⁹⁶⁹.
@@ -302,7 +303,8 @@ impl Serialize for Interval {
 impl<'de> Deserialize<'de> for Interval {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let [lo, hi] = <[Option<f64>; 2]>::deserialize(deserializer)?;
-        Ok(Self::new(lo.unwrap_or(f64::NEG_INFINITY), hi.unwrap_or(f64::INFINITY)))
+        let (lo, hi) = (lo.unwrap_or(f64::NEG_INFINITY), hi.unwrap_or(f64::INFINITY));
+        if lo <= hi { Ok(Self { lo, hi }) } else { Err(D::Error::custom(format!("the bounds {lo} and {hi} are out of order"))) }
     }
 }
 

@@ -135,6 +135,13 @@ fn a_thousand_terms_stay_within_one_part_in_ten_to_thirteen() {
 }
 
 #[test]
+fn files_with_bounds_out_of_order_are_refused() {
+    assert_eq!(serde_json::from_str::<Interval>("[null, 2.0]").unwrap(), Interval::new(f64::NEG_INFINITY, 2.0));
+    assert!(serde_json::from_str::<Interval>("[3.0, 2.0]").unwrap_err().to_string().contains("out of order"));
+    assert!(serde_json::from_str::<Interval>("[3.0]").is_err());
+}
+
+#[test]
 fn exact_operations_add_nothing() {
     let [two, three] = [2.0, 3.0].map(Interval::point);
     assert_eq!(two + three, Interval::point(5.0));

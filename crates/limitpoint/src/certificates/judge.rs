@@ -9,7 +9,7 @@ use crate::models::{Compute, MarginMap, Model, ModelSpec};
 use crate::norms::NormSpec;
 use crate::params::ParamLayout;
 use crate::potentials::PotentialSpec;
-use crate::reference::{MarginProblem, Multipliers, ReferenceError, solve_margin};
+use crate::reference::{InterpolationTarget, MarginProblem, Multipliers, ReferenceError, interpolate, solve_margin};
 
 /// Entries of the largest matrix of rows that is formed, 400 MB.
 const LARGEST: usize = 50_000_000;
@@ -199,9 +199,12 @@ fn proof(problem: &MarginProblem) -> Result<(Vec<f64>, Multipliers), DocumentErr
 
 /// w* and ν of the judge.
 fn nearest_solution(potential: &PotentialSpec, subject: &Subject) -> Result<(Vec<f64>, Vec<f64>), DocumentError> {
-    let Targets::Values(_) = &subject.data.targets else {
+    let Targets::Values(targets) = &subject.data.targets else {
         return Err(DocumentError::NoTargets { data: subject.data.name.clone() });
     };
-    let _ = potential;
-    todo!()
+    let layout = subject.build()?.layout().clone();
+    let target = InterpolationTarget::Potential(potential.clone());
+    let found = interpolate(&subject.data.inputs, targets, &target, &layout, Some(subject.start()?));
+    let found = found.map_err(CertificateError::from)?;
+    Ok((found.weights, found.multipliers))
 }

@@ -50,6 +50,7 @@ pub use error::DataError;
 pub use file::{File, FileFormat};
 pub use gaussians::Gaussians;
 pub use images::{ImageFolder, data_folder};
+pub use npy::read_npy;
 pub use regression::{Regression, Solution};
 pub use spec::{DataSpec, DataSplit, GroundTruth};
 pub use task::Task;

@@ -9,10 +9,11 @@
 //! orders and both index orders; versions 1 to 3.
 
 use std::io::Cursor;
+use std::path::Path;
 
 use super::DataError;
 use super::elements::{Array, Element};
-use super::source::Source;
+use super::source::{Source, gunzip_if_needed, read_bytes};
 
 /// The longest header believed; NumPy itself stops at 10,000 characters.
 const MAX_HEADER: usize = 1 << 16;
@@ -26,6 +27,20 @@ struct Header {
     big_endian: bool,
     fortran_order: bool,
     shape: Vec<usize>,
+}
+
+/// The array in a NumPy file, which may be gzipped: its shape, and its values row by row.
+///
+/// ```no_run
+/// let (shape, values) = limitpoint::data::read_npy(std::path::Path::new("w0.npy"))?;
+/// assert_eq!(shape.iter().product::<usize>(), values.len());
+/// # Ok::<(), limitpoint::data::DataError>(())
+/// ```
+pub fn read_npy(path: &Path) -> Result<(Vec<usize>, Vec<f64>), DataError> {
+    let file = path.display().to_string();
+    let bytes = gunzip_if_needed(read_bytes(path)?, Source::new(&file, "NPY"))?;
+    let array = parse_npy(&bytes, &file)?;
+    Ok((array.shape, array.values))
 }
 
 /// Reads one array.

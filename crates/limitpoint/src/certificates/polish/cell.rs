@@ -106,7 +106,7 @@ impl CellProgram<'_> {
         let (n, d, m) = self.sizes();
         let mut x = self.start(start);
         let mut best = self.conclude(&x, 0);
-        let mut stale = 0;
+        let (mut stale, mut reference) = (0, f64::INFINITY);
         for iteration in 1..=ITERATIONS {
             let residual = self.residual(&x);
             let scaling = Scaling::new(self, &x);
@@ -128,12 +128,15 @@ impl CellProgram<'_> {
             if point.gap.is_nan() {
                 break;
             }
-            stale = if point.gap < 0.5 * best.gap { 0 } else { stale + 1 };
+            stale += 1;
+            if point.gap < 0.5 * reference {
+                (stale, reference) = (0, point.gap);
+            }
             let lost = iteration > 10 && point.gap > 100.0 * best.gap;
             if point.gap < best.gap {
                 best = point;
             }
-            if best.gap <= tolerance || lost || (iteration > 12 && stale >= 6) {
+            if best.gap <= tolerance || lost || (iteration > 15 && stale >= 8) {
                 break;
             }
         }

@@ -1,7 +1,7 @@
 //! The margin problem as a conic program, in its primal or its dual form.
 
 use super::super::{MarginProblem, Multipliers, ReferenceError, SparseRow};
-use super::STEPS;
+use super::{GOOD, ROUNDING, STEPS, Solver};
 use super::ball::Part;
 use super::polish::polish;
 use super::program::{Affine, Cone, Point, Program, Substitution};
@@ -277,7 +277,8 @@ impl<'a> Best<'a> {
 
     /// Whether the gap is at most `tolerance`, or the upper bound is 0 up to rounding.
     fn is_good(&self, tolerance: f64) -> bool {
-        self.gap() <= tolerance || self.upper.abs() <= 0.1 * tolerance * self.scale
+        let rounding = 1e-16 * self.scale / self.upper.abs();
+        self.gap() <= tolerance.max(rounding) || self.upper.abs() <= 0.1 * tolerance * self.scale
     }
 }
 
@@ -305,19 +306,24 @@ pub(in super::super) fn solve_margin_conic(
         forms.sort_by_key(|(program, _)| program.objective.len());
     }
     let mut search = Search { scaled: &scaled, best: Best::new(problem), iterations: 0, failure: None };
-    for (program, form) in &forms {
-        search.attempt(program, form)?;
-        if search.best.is_good(1e-12) {
-            break;
+    for solver in [Solver::Dense, Solver::General] {
+        for (program, form) in &forms {
+            if !search.best.is_good(GOOD) {
+                search.attempt(solver, program, form)?;
+            }
         }
-    }
-    for _ in 0..ZOOMS {
-        let unit = search.best.upper / scaled.unit;
-        if problem.semidefinite || search.best.is_good(1e-11) || unit > 0.1 || scaled.entries.len() > WIDEST_ZOOM {
-            break;
+        for _ in 0..ZOOMS {
+            let unit = search.best.upper / scaled.unit;
+            if search.best.is_good(GOOD) || problem.semidefinite || unit > 0.1 || scaled.entries.len() > WIDEST_ZOOM {
+                break;
+            }
+            let before = search.best.gap();
+            let (program, form) = scaled.zoomed(&ball, unit)?;
+            search.attempt(solver, &program, &form)?;
+            if search.best.gap() > 0.5 * before {
+                break;
+            }
         }
-        let (program, form) = scaled.zoomed(&ball, unit)?;
-        search.attempt(&program, &form)?;
     }
     match search.failure {
         Some(error) if search.best.multipliers.rows.is_empty() => Err(error),
@@ -335,25 +341,11 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Solves and polishes one form.
-    fn attempt(&mut self, program: &Program, form: &Form) -> Result<(), ReferenceError> {
-        if std::env::var("OWN").is_ok() {
-            let st = std::time::Instant::now();
-            let Some((point, steps)) = super::path::follow(program) else { if std::env::var("TRACE").is_ok() { println!("   own failed");} return Ok(()) };
-            self.iterations += steps;
-            let t1 = st.elapsed().as_secs_f64(); let st = std::time::Instant::now();
-            self.best.offer(self.scaled, self.scaled.read(form, &point))?;
-            let raw = self.best.gap();
-            polish(program, &point, STEPS, |point| {
-                self.iterations += 1;
-                self.best.offer(self.scaled, self.scaled.read(form, point)).is_err() || self.best.is_good(1e-15)
-            });
-            if std::env::var("TRACE").is_ok() { println!("    {:.4} {:.4} {} {:e} {:e} own {:e}", t1, st.elapsed().as_secs_f64(), match form {Form::Primal=>"P",Form::Dual(_)=>"D",_=>"Z"}, self.best.upper, self.best.gap(), raw); }
-            return Ok(());
-        }
-        let tol: f64 = std::env::var("TOL").map(|x| x.parse().unwrap()).unwrap_or(1e-14);
+    fn attempt(&mut self, solver: Solver, program: &Program, form: &Form) -> Result<(), ReferenceError> {
         let st = std::time::Instant::now();
-        let (point, steps) = match program.solve(tol) {
-            Ok(found) => found,
+        let (point, steps) = match solver.solve(program) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(()),
             Err(error) => {
                 self.failure = Some(error);
                 return Ok(());
@@ -362,11 +354,16 @@ impl Search<'_> {
         self.iterations += steps;
         let t1 = st.elapsed().as_secs_f64(); let st = std::time::Instant::now();
         self.best.offer(self.scaled, self.scaled.read(form, &point))?;
+        let raw = self.best.gap();
+        let mut last = f64::INFINITY;
         polish(program, &point, STEPS, |point| {
             self.iterations += 1;
-            self.best.offer(self.scaled, self.scaled.read(form, point)).is_err() || self.best.is_good(1e-15)
+            let failed = self.best.offer(self.scaled, self.scaled.read(form, point)).is_err();
+            let idle = self.best.gap() > 0.5 * last;
+            last = self.best.gap();
+            failed || self.best.is_good(ROUNDING) || (idle && self.best.is_good(GOOD))
         });
-        if std::env::var("TRACE").is_ok() { println!("    {:.4} {:.4} {} {:e} {:e}", t1, st.elapsed().as_secs_f64(), match form {Form::Primal=>"P",Form::Dual(_)=>"D",_=>"Z"}, self.best.upper, self.best.gap()); }
+        if std::env::var("TRACE").is_ok() { println!("    {:.4} {:.4} {} {} {:e} {:e} raw {:e} steps {steps} {}", t1, st.elapsed().as_secs_f64(), match form {Form::Primal=>"P",Form::Dual(_)=>"D",_=>"Z"}, match solver {Solver::Dense => "own", _ => "clarabel" }, self.best.upper, self.best.gap(), raw, self.iterations); }
         Ok(())
     }
 }

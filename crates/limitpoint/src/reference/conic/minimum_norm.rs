@@ -6,7 +6,7 @@
 //! ```
 
 use super::super::ReferenceError;
-use super::STEPS;
+use super::{GOOD, ROUNDING, STEPS, Solver};
 use super::ball::Part;
 use super::polish::polish;
 use super::program::{Affine, Cone, Point, Program, Substitution};
@@ -182,9 +182,11 @@ pub(in super::super) fn minimum_norm_conic(
     forms.sort_by_key(|(program, _)| program.objective.len());
     let mut best = Best { upper: f64::INFINITY, w: Vec::new(), lower: f64::NEG_INFINITY, weights: Vec::new() };
     let (mut iterations, mut failure) = (0, None);
-    for (program, substitution) in &forms {
-        let (point, steps) = match program.solve(1e-14) {
-            Ok(found) => found,
+    let attempts = [Solver::Dense, Solver::General].into_iter().flat_map(|solver| forms.iter().map(move |form| (solver, form)));
+    for (solver, (program, substitution)) in attempts {
+        let (point, steps) = match solver.solve(program) {
+            Ok(Some(found)) => found,
+            Ok(None) => continue,
             Err(error) => {
                 failure = Some(error);
                 continue;
@@ -192,6 +194,7 @@ pub(in super::super) fn minimum_norm_conic(
         };
         iterations += steps;
         let (rank, count) = (equations.rows.rows, equations.entries.len());
+        let mut last = f64::INFINITY;
         let mut judge = |point: &Point| {
             match substitution {
                 Some(substitution) => {
@@ -199,14 +202,16 @@ pub(in super::super) fn minimum_norm_conic(
                 }
                 None => best.offer(&equations, &mut *worker, &point.x[1..=count], &point.z[..rank]),
             }
-            best.gap() <= 1e-15
+            let idle = best.gap() > 0.5 * last;
+            last = best.gap();
+            last <= ROUNDING || (idle && last <= GOOD)
         };
         judge(&point);
         polish(program, &point, STEPS, |point| {
             iterations += 1;
             judge(point)
         });
-        if best.gap() <= 1e-12 {
+        if best.gap() <= GOOD {
             break;
         }
     }

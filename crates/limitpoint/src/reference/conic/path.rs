@@ -28,8 +28,16 @@ use crate::linalg::{Cholesky, Eigen, Matrix, add_scaled, dot, matmul, matmul_tn,
 
 /// Most steps.
 const ITERATIONS: usize = 60;
+/// Distance to the end of the path at which the method ends.
+const ENOUGH: f64 = 1e-8;
+/// Distance up to which the answer is worth polishing.
+const USEFUL: f64 = 1e-4;
+/// Steps without half the distance after which it ends.
+const PATIENCE: usize = 3;
 /// Columns up to which a dense factorisation is worth its time.
 const WIDEST: usize = 2500;
+/// A row counts as dense if it has more than one in so many columns.
+const MANY: usize = 4;
 /// Fraction of the way to the boundary of the cone.
 const CAUTION: f64 = 0.98;
 
@@ -71,53 +79,62 @@ type Steps = Vec<(Vec<f64>, Vec<f64>)>;
 /// A point near the end of the central path and the steps it took, or nothing.
 pub(super) fn follow(program: &Program) -> Option<(Point, usize)> {
     let n = program.objective.len();
-    if n > WIDEST || program.sections.iter().any(|(cone, _)| matches!(cone, Cone::Power(p) if *p < 2.0)) {
+    if n > WIDEST {
         return None;
     }
     let mut path = Path::start(program)?;
-    let mut best: Option<(f64, Point)> = None;
+    let (mut best, mut point, mut idle) = (f64::INFINITY, None, 0);
     for iteration in 0..ITERATIONS {
         let distance = path.distance();
-        if !distance.is_finite() {
-            break;
-        }
-        if best.as_ref().is_none_or(|(old, _)| distance < *old) {
-            best = Some((distance, path.point()));
-        } else if distance > 1e3 * best.as_ref().map_or(f64::INFINITY, |(old, _)| *old) {
-            break;
-        }
         if std::env::var("TRACE2").is_ok() { println!("        {iteration} {distance:e} {:e}", path.mu()); }
-        if distance < 1e-9 || path.advance().is_none() {
-            break;
+        idle = if distance < 0.5 * best || iteration < 10 { 0 } else { idle + 1 };
+        if distance < best {
+            (best, point) = (distance, Some((path.point(), iteration)));
         }
-        if iteration + 1 == ITERATIONS {
+        if best < ENOUGH || idle > PATIENCE || distance > 100.0 * best || path.advance().is_none() {
             break;
         }
     }
-    best.filter(|(distance, _)| *distance < 1e-5).map(|(_, point)| (point, ITERATIONS))
+    point.filter(|_| best < USEFUL)
 }
 
 impl<'a> Path<'a> {
-    /// The least-squares point of Gx + g and the least-norm solution of Gᵀz = c, both moved into their cones.
+    /// The minimum of ⟨c, x⟩ + ½|g + Gx|² and the least-norm solution of Gᵀz = c, both moved into their cones.
     fn start(program: &'a Program) -> Option<Self> {
-        let unit = |cone: Cone, rows: &Range<usize>| {
-            let (s, scaling) = match cone {
-                Cone::Zero => (vec![0.0; rows.len()], Scaling::None),
-                Cone::Nonnegative => (vec![1.0; rows.len()], Scaling::None),
-                Cone::Power(_) => (vec![1.0], Scaling::None),
-                Cone::SecondOrder | Cone::Semidefinite(_) => (vec![0.0; rows.len()], Scaling::None),
-            };
-            Section { cone, rows: rows.clone(), z: s.clone(), s, scaling }
+        let section = |(cone, rows): &(Cone, Range<usize>)| {
+            let zeros = vec![0.0; rows.len()];
+            Section { cone: *cone, rows: rows.clone(), z: zeros.clone(), s: zeros, scaling: Scaling::None }
         };
-        let sections = program.sections.iter().map(|(cone, rows)| unit(*cone, rows)).collect();
+        let sections = program.sections.iter().map(section).collect();
         let mut path = Self { program, x: vec![0.0; program.objective.len()], sections };
-        for section in &mut path.sections {
-            section.shift(0.0, 1.0);
+        let n = path.x.len();
+        let mut matrix = Matrix::zeros(n, n);
+        let inside = program.sections.iter().filter(|(cone, _)| *cone != Cone::Zero);
+        let weighted: Vec<(usize, f64)> = inside.flat_map(|(_, rows)| rows.clone()).map(|row| (row, 1.0)).collect();
+        path.add_rows(&weighted, &mut matrix);
+        let solver = Reduced::new(&path, matrix)?;
+        let mut right: Vec<f64> = program.objective.iter().map(|c| -c).collect();
+        let mut equalities = Vec::new();
+        for section in &path.sections {
+            let constants: Vec<f64> = program.rows[section.rows.clone()].iter().map(|row| -row.constant).collect();
+            match section.cone {
+                Cone::Zero => equalities.extend(constants),
+                _ => path.pull(section, &constants, &mut right),
+            }
         }
-        // a little off the centre, so that no power section starts where its norm has no gradient
-        let width = path.x.len() as f64;
-        path.x.iter_mut().enumerate().for_each(|(j, x)| *x = ((j * 7 + 3) % 11) as f64 / (10.0 * width) - 0.5 / width);
-        path.x[0] = 0.0;
+        path.x = solver.solve(&right, &equalities).0;
+        let (dual, _) = solver.solve(&program.objective, &vec![0.0; equalities.len()]);
+        let starts: Vec<_> = path.sections.iter().map(|section| (path.values(section, &path.x), path.image(section, &dual))).collect();
+        for (section, (s, z)) in path.sections.iter_mut().zip(starts) {
+            match section.cone {
+                Cone::Zero => {}
+                Cone::Power(p) => (section.s, section.z) = (vec![smooth(&s, p).0.max(1.0)], vec![z[0].max(1.0)]),
+                _ => {
+                    section.s = section.inside(s)?;
+                    section.z = section.inside(z)?;
+                }
+            }
+        }
         Some(path)
     }
 
@@ -192,14 +209,14 @@ impl<'a> Path<'a> {
     fn advance(&mut self) -> Option<()> {
         let n = self.x.len();
         let mut matrix = Matrix::zeros(n, n);
-        let mut dense: Vec<(usize, f64)> = Vec::new();
+        let mut weighted = Vec::new();
         let x = self.x.clone();
         let mut sections = std::mem::take(&mut self.sections);
         for section in &mut sections {
             section.rescale(&self.values(section, &x))?;
-            self.schur(section, &mut matrix, &mut dense);
+            self.schur(section, &mut matrix, &mut weighted);
         }
-        self.add_dense(&dense, &mut matrix);
+        self.add_rows(&weighted, &mut matrix);
         self.sections = sections;
         let solver = Reduced::new(self, matrix)?;
         let mu = self.mu();
@@ -224,19 +241,9 @@ impl<'a> Path<'a> {
         Some(())
     }
 
-    /// Adds GᵀHG + L of one section; rows with many terms are only noted with their weight.
-    fn schur(&self, section: &Section, matrix: &mut Matrix, dense: &mut Vec<(usize, f64)>) {
+    /// Adds GᵀHG + L of one section; what is a weight of single rows is only noted.
+    fn schur(&self, section: &Section, matrix: &mut Matrix, weighted: &mut Vec<(usize, f64)>) {
         let n = self.x.len();
-        let mut weigh = |row: usize, weight: f64, matrix: &mut Matrix| {
-            let terms = &self.program.rows[row].terms;
-            if terms.len() * 4 > n && weight >= 0.0 {
-                dense.push((row, weight));
-                return;
-            }
-            for (i, a) in terms {
-                terms.iter().for_each(|(j, b)| matrix[(*i, *j)] += weight * a * b);
-            }
-        };
         let outer = |slopes: &[f64], weight: f64, matrix: &mut Matrix| {
             let mut gradient = vec![0.0; n];
             self.pull(section, slopes, &mut gradient);
@@ -244,10 +251,10 @@ impl<'a> Path<'a> {
         };
         match &section.scaling {
             Scaling::None => {}
-            Scaling::Diagonal(h) => section.rows.clone().zip(h).for_each(|(row, h)| weigh(row, *h, matrix)),
+            Scaling::Diagonal(h) => section.rows.clone().zip(h).for_each(|(row, h)| weighted.push((row, *h))),
             Scaling::Arrow(size, u) => {
-                section.rows.clone().skip(1).for_each(|row| weigh(row, *size, matrix));
-                weigh(section.rows.start, -size, matrix);
+                section.rows.clone().skip(1).for_each(|row| weighted.push((row, *size)));
+                weighted.push((section.rows.start, -size));
                 outer(u, 2.0 * size, matrix);
             }
             Scaling::Smooth(slopes, ratio) => {
@@ -257,7 +264,7 @@ impl<'a> Path<'a> {
                 let size = power_norm(&values[1..], p);
                 let factor = section.z[0] * (p - 1.0) / size;
                 for (row, value) in section.rows.clone().zip(&values).skip(1) {
-                    weigh(row, factor * (value.abs() / size).powf(p - 2.0), matrix);
+                    weighted.push((row, factor * (value.abs() / size).max(1e-8).powf(p - 2.0)));
                 }
                 let mut inner = slopes.clone();
                 inner[0] = 0.0;
@@ -312,11 +319,19 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Adds Σ weight · row rowᵀ of rows with many terms, as one product.
-    fn add_dense(&self, dense: &[(usize, f64)], matrix: &mut Matrix) {
+    /// Adds Σ weight · row rowᵀ, the rows with many terms as one product.
+    fn add_rows(&self, weighted: &[(usize, f64)], matrix: &mut Matrix) {
         let n = self.x.len();
+        let (dense, sparse): (Vec<_>, Vec<_>) =
+            weighted.iter().partition(|(row, weight)| self.program.rows[*row].terms.len() * MANY > n && *weight >= 0.0);
+        for (row, weight) in sparse {
+            let terms = &self.program.rows[row].terms;
+            for (i, a) in terms {
+                terms.iter().for_each(|(j, b)| matrix[(*i, *j)] += weight * a * b);
+            }
+        }
         let mut rows = Matrix::zeros(dense.len(), n);
-        for (i, &(row, weight)) in dense.iter().enumerate() {
+        for (i, (row, weight)) in dense.into_iter().enumerate() {
             let root = weight.sqrt();
             self.program.rows[row].terms.iter().for_each(|(column, x)| rows.data[i * n + column] += root * x);
         }
@@ -395,18 +410,21 @@ impl Section {
         }
     }
 
-    /// s and z plus `amount` times the unit of the cone, after scaling them by `keep`.
-    fn shift(&mut self, keep: f64, amount: f64) {
-        let unit: Vec<usize> = match self.cone {
-            Cone::Zero => Vec::new(),
-            Cone::Nonnegative | Cone::Power(_) => (0..self.s.len()).collect(),
-            Cone::SecondOrder => vec![0],
-            Cone::Semidefinite(size) => (0..size).map(|i| i * (i + 3) / 2).collect(),
+    /// v, moved along the unit of the cone until it is well inside.
+    fn inside(&self, mut v: Vec<f64>) -> Option<Vec<f64>> {
+        let (unit, smallest): (Vec<usize>, f64) = match self.cone {
+            Cone::SecondOrder => (vec![0], v[0] - norm2(&v[1..])),
+            Cone::Semidefinite(size) => {
+                let mut eigen = Eigen::new(size);
+                eigen.factor(&square(&v, size).data).ok()?;
+                ((0..size).map(|i| i * (i + 3) / 2).collect(), eigen.values()[0])
+            }
+            _ => ((0..v.len()).collect(), v.iter().copied().fold(f64::INFINITY, f64::min)),
         };
-        for v in [&mut self.s, &mut self.z] {
-            v.iter_mut().for_each(|v| *v *= keep);
-            unit.iter().for_each(|i| v[*i] += amount);
+        if smallest < 1e-2 {
+            unit.iter().for_each(|i| v[*i] += 1.0 - smallest);
         }
+        Some(v)
     }
 
     /// s − (g + Gx).
@@ -479,11 +497,15 @@ impl Section {
                 }
                 out
             }
-            (_, Cone::SecondOrder) => {
+            (Scaling::Arrow(size, u), Cone::SecondOrder) => {
                 let rest = norm2(&self.s[1..]);
-                let size = (self.s[0] - rest) * (self.s[0] + rest);
-                let mut out: Vec<f64> = self.s.iter().map(|s| -target * s / size).collect();
+                let length = (self.s[0] - rest) * (self.s[0] + rest);
+                let mut out: Vec<f64> = self.s.iter().map(|s| -target * s / length).collect();
                 out[0] = -out[0];
+                if let Some((ds, dz)) = earlier {
+                    let correction = arrow_correction(*size, u, (&self.z, ds, dz));
+                    out.iter_mut().zip(correction).for_each(|(out, x)| *out -= x);
+                }
                 out
             }
             _ => {
@@ -523,6 +545,33 @@ impl Section {
             }
         })
     }
+}
+
+/// W⁻¹(λ \\ ((W⁻¹ds) ∘ (W dz))) of a second-order cone, with H = W⁻² and λ = Wz.
+///
+/// ```text
+/// W = β(2 v vᵀ − J),   v = (w̄ + e)/√(2(w̄₀ + 1)),   u = J w̄,   H = β⁻²(2 u uᵀ − J)
+/// ```
+///
+/// (Vandenberghe 2010, "The CVXOPT linear and quadratic cone program solvers", section 4.)
+fn arrow_correction(size: f64, u: &[f64], (z, ds, dz): (&[f64], &[f64], &[f64])) -> Vec<f64> {
+    let beta = size.sqrt().recip();
+    let root = (2.0 * (u[0] + 1.0)).sqrt();
+    // `sign` −1 turns w̄ into u, W/β into βW⁻¹
+    let reflect = |x: &[f64], sign: f64, factor: f64| {
+        let v = |i: usize| if i == 0 { (u[0] + 1.0) / root } else { -sign * u[i] / root };
+        let along: f64 = 2.0 * x.iter().enumerate().map(|(i, x)| v(i) * x).sum::<f64>();
+        let entry = |(i, x): (usize, &f64)| factor * (along * v(i) + if i == 0 { -x } else { *x });
+        x.iter().enumerate().map(entry).collect::<Vec<f64>>()
+    };
+    let (a, b, lambda) = (reflect(ds, -1.0, beta.recip()), reflect(dz, 1.0, beta), reflect(z, 1.0, beta));
+    let first = dot(&a, &b);
+    let rest: Vec<f64> = a[1..].iter().zip(&b[1..]).map(|(x, y)| b[0] * x + a[0] * y).collect();
+    let length = norm2(&lambda[1..]);
+    let head = (lambda[0] * first - dot(&lambda[1..], &rest)) / ((lambda[0] - length) * (lambda[0] + length));
+    let mut quotient = vec![head];
+    quotient.extend(rest.iter().zip(&lambda[1..]).map(|(r, l)| (r - head * l) / lambda[0]));
+    reflect(&quotient, -1.0, beta.recip())
 }
 
 /// The largest α ≤ most with v + α dv in the second-order cone.
@@ -623,7 +672,7 @@ impl Reduced {
             super::polish::add_outer(&mut matrix, 1.0, equalities.row(k));
         }
         let largest = (0..n).map(|i| matrix[(i, i)]).fold(0.0, f64::max);
-        (0..n).for_each(|i| matrix[(i, i)] *= 1.0 + 1e-14);
+        (0..n).for_each(|i| matrix[(i, i)] += 1e-14 * matrix[(i, i)] + 1e-10);
         let mut cholesky = Cholesky::new(n);
         cholesky.factor(&matrix.data, 1e-200 * largest).ok()?;
         let mut solved = equalities.clone();

@@ -29,7 +29,7 @@
 use std::ops::Range;
 
 use super::program::{Cone, Point, Program};
-use crate::linalg::{Eigen, Matrix, add_scaled, dot, max_abs};
+use crate::linalg::{Eigen, Matrix, add_scaled, dot, matmul, max_abs};
 
 /// Regularisation of the Newton matrix, relative to the size of its entries.
 const PROXIMAL: f64 = 1e-8;
@@ -256,34 +256,57 @@ fn step(program: &Program, hessian: &Matrix, equations: &[Equation], y: &[f64]) 
 }
 
 /// Gaussian elimination with row exchanges; the right-hand side becomes the solution.
+///
+/// Columns are eliminated in panels, so that nearly all arithmetic is one matrix product a panel (Golub and Van Loan,
+/// Matrix Computations, section 3.4.7).
 pub(super) fn eliminate(matrix: &mut Matrix, right: &mut [f64]) -> Option<()> {
+    const PANEL: usize = 48;
     let n = matrix.rows;
-    for k in 0..n {
-        let best = (k..n).fold(k, |best, i| if matrix[(i, k)].abs() > matrix[(best, k)].abs() { i } else { best });
-        let pivot = matrix[(best, k)];
-        if pivot == 0.0 || !pivot.is_finite() {
-            return None;
-        }
-        if best != k {
-            let (above, below) = matrix.data.split_at_mut(best * n);
-            above[k * n..(k + 1) * n].swap_with_slice(&mut below[..n]);
-            right.swap(k, best);
-        }
-        let (above, below) = matrix.data.split_at_mut((k + 1) * n);
-        let top = &above[k * n + k..];
-        for (row, i) in below.chunks_exact_mut(n).zip(k + 1..) {
-            let factor = row[k] / pivot;
-            if factor != 0.0 {
-                add_scaled(&mut row[k..], -factor, top);
-                right[i] -= factor * right[k];
+    for first in (0..n).step_by(PANEL) {
+        let end = (first + PANEL).min(n);
+        for k in first..end {
+            let best = (k..n).fold(k, |best, i| if matrix[(i, k)].abs() > matrix[(best, k)].abs() { i } else { best });
+            let pivot = matrix[(best, k)];
+            if pivot == 0.0 || !pivot.is_finite() {
+                return None;
+            }
+            if best != k {
+                let (above, below) = matrix.data.split_at_mut(best * n);
+                above[k * n..(k + 1) * n].swap_with_slice(&mut below[..n]);
+                right.swap(k, best);
+            }
+            let (above, below) = matrix.data.split_at_mut((k + 1) * n);
+            let top = &above[k * n + k + 1..k * n + end];
+            for row in below.chunks_exact_mut(n) {
+                row[k] /= pivot;
+                let factor = -row[k];
+                add_scaled(&mut row[k + 1..end], factor, top);
             }
         }
+        for i in first..end {
+            let (above, below) = matrix.data.split_at_mut(i * n);
+            for k in first..i {
+                let factor = -below[k];
+                add_scaled(&mut below[end..n], factor, &above[k * n + end..(k + 1) * n]);
+            }
+        }
+        let (height, width, depth) = (n - end, n - end, end - first);
+        let left: Vec<f64> = (end..n).flat_map(|i| matrix.row(i)[first..end].iter().copied()).collect();
+        let top: Vec<f64> = (first..end).flat_map(|i| matrix.row(i)[end..].iter().copied()).collect();
+        let mut product = vec![0.0; height * width];
+        matmul(&mut product, &left, &top, height, depth, width);
+        for (i, row) in (end..n).zip(product.chunks_exact(width.max(1))) {
+            add_scaled(&mut matrix.row_mut(i)[end..], -1.0, row);
+        }
+    }
+    for i in 0..n {
+        right[i] -= dot(&matrix.row(i)[..i], &right[..i]);
     }
     for i in (0..n).rev() {
         let known = dot(&matrix.row(i)[i + 1..], &right[i + 1..]);
         right[i] = (right[i] - known) / matrix[(i, i)];
     }
-    Some(())
+    right.iter().all(|x| x.is_finite()).then_some(())
 }
 
 /// matrix += factor · v vᵀ.

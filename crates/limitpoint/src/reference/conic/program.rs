@@ -1,4 +1,4 @@
-//! Conic programs in standard form, and their solution by Clarabel.
+//! Conic programs in standard form.
 //!
 //! ```text
 //! primal   min ⟨c, x⟩  subject to  s = g + Gx ∈ K
@@ -9,10 +9,10 @@
 
 use std::ops::Range;
 
-use clarabel::algebra::CscMatrix;
-use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus, SupportedConeT};
+use crate::linalg::{Matrix, add_scaled, matmul_tn};
 
-use super::super::ReferenceError;
+/// A row counts as dense if it has more than one in so many columns.
+const MANY: usize = 4;
 
 /// constant + Σ coefficient · x[column].
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,12 @@ impl Affine {
 
     /// Its value at x.
     pub fn at(&self, x: &[f64]) -> f64 {
-        self.constant + self.terms.iter().map(|(column, coefficient)| coefficient * x[*column]).sum::<f64>()
+        self.constant + self.change(x)
+    }
+
+    /// How it changes with x.
+    pub fn change(&self, dx: &[f64]) -> f64 {
+        self.terms.iter().map(|(column, coefficient)| coefficient * dx[*column]).sum()
     }
 }
 
@@ -104,6 +109,11 @@ impl Substitution {
 }
 
 impl Program {
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        self.objective.len()
+    }
+
     /// Adds columns that the objective does not see.
     pub fn columns(&mut self, count: usize) -> Range<usize> {
         let first = self.objective.len();
@@ -112,26 +122,26 @@ impl Program {
     }
 
     /// Adds rows that lie in a cone.
-    pub fn require(&mut self, cone: Cone, rows: impl IntoIterator<Item = Affine>) -> Range<usize> {
+    pub fn require(&mut self, cone: Cone, rows: impl IntoIterator<Item = Affine>) {
         let first = self.rows.len();
         self.rows.extend(rows);
-        let range = first..self.rows.len();
+        let end = self.rows.len();
         match self.sections.last_mut() {
-            Some((last, old)) if *last == cone && matches!(cone, Cone::Zero | Cone::Nonnegative) => old.end = range.end,
-            _ => self.sections.push((cone, range.clone())),
+            _ if end == first => {}
+            Some((last, old)) if *last == cone && matches!(cone, Cone::Zero | Cone::Nonnegative) => old.end = end,
+            _ => self.sections.push((cone, first..end)),
         }
-        range
     }
 
     /// Replaces columns by affine functions of the other columns and takes them out.
     ///
-    /// If the multiplier of column = function were a row's weight, it would be that of the result: −Σ weight · coefficient
-    /// over the rows that use the column.
+    /// Had each column been kept with a row that sets it equal to its function, stationarity in the column would make
+    /// that row's weight −Σ weight · coefficient over the rows that use the column; the answer can compute it.
     pub fn substitute(&mut self, columns: Range<usize>, functions: &[Affine]) -> Substitution {
         let (first, count) = (columns.start, columns.len());
         let place = |column: usize| if column < first { column } else { column - count };
         let mut uses = Vec::new();
-        let mut sums = vec![0.0; self.objective.len()];
+        let mut sums = vec![0.0; self.width()];
         for (i, row) in self.rows.iter_mut().enumerate() {
             let mut touched = Vec::new();
             let mut add = |column: usize, x: f64| {
@@ -158,137 +168,66 @@ impl Program {
         Substitution { count, uses }
     }
 
-    /// Solves the program as accurately as the interior-point method can, and says in how many iterations.
-    ///
-    /// The tolerances are below what rounding allows, so the method runs until it makes no more progress; whatever it
-    /// has then is returned, and its caller measures how good that is. An error means there is nothing to measure.
-    pub fn solve(&self, tolerance: f64) -> Result<(Point, usize), ReferenceError> {
-        crate::linalg::lapack::link();
-        let lowered = Lowered::new(self);
-        let settings = DefaultSettings {
-            verbose: false,
-            max_iter: 150,
-            tol_gap_abs: tolerance,
-            tol_gap_rel: tolerance,
-            tol_feas: tolerance,
-            tol_infeas_abs: 1e-12,
-            tol_infeas_rel: 1e-12,
-            max_threads: 1,
-            iterative_refinement_reltol: 1e-15,
-            iterative_refinement_abstol: 1e-15,
-            presolve_enable: false,
-            chordal_decomposition_enable: false,
-            ..DefaultSettings::default()
-        };
-        let width = lowered.objective.len();
-        let quadratic = CscMatrix::zeros((width, width));
-        let (matrix, offsets, cones) = lowered.parts();
-        let failed = |status: String, iterations| ReferenceError::NoConvergence {
-            solver: "the conic interior-point method",
-            status,
-            iterations,
-            gap: f64::INFINITY,
-            remedy: "rescale the data or remove rows of very different sizes",
-        };
-        let mut solver = DefaultSolver::new(&quadratic, &lowered.objective, &matrix, &offsets, &cones, settings)
-            .map_err(|error| failed(error.to_string(), 0))?;
-        solver.solve();
-        let (status, iterations) = (solver.solution.status, solver.solution.iterations as usize);
-        let finite = solver.solution.x.iter().chain(&solver.solution.z).all(|x| x.is_finite());
-        let nothing = matches!(
-            status,
-            SolverStatus::Unsolved
-                | SolverStatus::PrimalInfeasible
-                | SolverStatus::DualInfeasible
-                | SolverStatus::AlmostPrimalInfeasible
-                | SolverStatus::AlmostDualInfeasible
-        );
-        if nothing || !finite {
-            return Err(failed(status.to_string(), iterations));
+    /// out += Gᵀw over some rows.
+    pub fn pull(&self, rows: Range<usize>, w: &[f64], out: &mut [f64]) {
+        for (row, w) in self.rows[rows].iter().zip(w).filter(|(_, w)| **w != 0.0) {
+            row.terms.iter().for_each(|(column, x)| out[*column] += w * x);
         }
-        Ok((lowered.raise(self, &solver.solution.x, &solver.solution.z), iterations))
+    }
+
+    /// matrix += Σ weight · row rowᵀ over single rows, those with many terms as one product.
+    pub fn add_gram(&self, weighted: &[(usize, f64)], matrix: &mut Matrix) {
+        let n = self.width();
+        let many = |row: usize| self.rows[row].terms.len() * MANY > n;
+        let (dense, sparse): (Vec<_>, Vec<_>) = weighted.iter().partition(|(row, weight)| many(*row) && *weight >= 0.0);
+        for (row, weight) in sparse {
+            let terms = &self.rows[row].terms;
+            for (i, a) in terms {
+                terms.iter().for_each(|(j, b)| matrix[(*i, *j)] += weight * a * b);
+            }
+        }
+        if dense.is_empty() {
+            return;
+        }
+        let mut rows = Matrix::zeros(dense.len(), n);
+        for (i, (row, weight)) in dense.into_iter().enumerate() {
+            let root = weight.sqrt();
+            self.rows[row].terms.iter().for_each(|(column, x)| rows[(i, *column)] += root * x);
+        }
+        let mut product = vec![0.0; n * n];
+        matmul_tn(&mut product, &rows.data, &rows.data, n, rows.rows, n);
+        add_scaled(&mut matrix.data, 1.0, &product);
     }
 }
 
-/// A program in Clarabel's cones: every power section becomes three-dimensional power cones.
-///
-/// ```text
-/// ‖x‖_p ≤ t   ⇔   Σ r_i = t,   |x_i| ≤ r_i^(1/p) t^(1 − 1/p)
-/// ```
-///
-/// (Mosek modeling cookbook, section 4.2.2.) The dual weight of x_i is that of its cone; the weight of t is collected
-/// from all places where t appears.
-struct Lowered {
-    objective: Vec<f64>,
-    rows: Vec<Affine>,
-    cones: Vec<SupportedConeT<f64>>,
-    /// For every lowered row the row of the program it came from.
-    origins: Vec<Option<usize>>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Lowered {
-    fn new(program: &Program) -> Self {
-        let mut out = Self { objective: program.objective.clone(), rows: Vec::new(), cones: Vec::new(), origins: Vec::new() };
-        for (cone, range) in &program.sections {
-            match *cone {
-                Cone::Zero => out.copy(program, range, SupportedConeT::ZeroConeT(range.len())),
-                Cone::Nonnegative => out.copy(program, range, SupportedConeT::NonnegativeConeT(range.len())),
-                Cone::SecondOrder => out.copy(program, range, SupportedConeT::SecondOrderConeT(range.len())),
-                Cone::Semidefinite(size) => out.copy(program, range, SupportedConeT::PSDTriangleConeT(size)),
-                Cone::Power(p) => out.power(program, range, p),
-            }
-        }
-        out
+    #[test]
+    fn a_substituted_column_disappears_and_its_multiplier_is_found() {
+        // rows: 2a + b − 1, a with columns (t, a, b); then a := 3 + 4t
+        let mut program = Program::default();
+        assert_eq!(program.columns(3), 0..3);
+        let rows = [Affine::constant(-1.0).plus(1, 2.0).plus(2, 1.0), Affine::term(1, 1.0)];
+        program.require(Cone::Nonnegative, rows);
+        let substitution = program.substitute(1..2, &[Affine::constant(3.0).plus(0, 4.0)]);
+        assert_eq!(program.width(), 2);
+        let at: Vec<f64> = program.rows.iter().map(|row| row.at(&[10.0, 7.0])).collect();
+        assert_eq!(at, [2.0 * 43.0 + 7.0 - 1.0, 43.0]);
+        assert_eq!(substitution.multipliers(&[5.0, 100.0]), [-110.0]);
     }
 
-    fn copy(&mut self, program: &Program, range: &Range<usize>, cone: SupportedConeT<f64>) {
-        self.rows.extend_from_slice(&program.rows[range.clone()]);
-        self.origins.extend(range.clone().map(Some));
-        self.cones.push(cone);
-    }
-
-    fn power(&mut self, program: &Program, range: &Range<usize>, p: f64) {
-        let bound = &program.rows[range.start];
-        let first = self.objective.len();
-        self.objective.resize(first + range.len() - 1, 0.0);
-        let shares = (first..self.objective.len()).map(|column| (column, -1.0));
-        let mut total = bound.clone();
-        total.terms.extend(shares);
-        self.rows.push(total);
-        self.origins.push(Some(range.start));
-        self.cones.push(SupportedConeT::ZeroConeT(1));
-        for (k, row) in (range.start + 1..range.end).enumerate() {
-            self.rows.extend([Affine::term(first + k, 1.0), bound.clone(), program.rows[row].clone()]);
-            self.origins.extend([None, Some(range.start), Some(row)]);
-            self.cones.push(SupportedConeT::PowerConeT(p.recip()));
-        }
-    }
-
-    /// −G by columns, g and K.
-    fn parts(&self) -> (CscMatrix<f64>, Vec<f64>, Vec<SupportedConeT<f64>>) {
-        let mut columns: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.objective.len()];
-        for (i, row) in self.rows.iter().enumerate() {
-            for &(column, coefficient) in &row.terms {
-                match columns[column].last_mut() {
-                    Some((last, sum)) if *last == i => *sum -= coefficient, // a column may appear twice in a row
-                    _ => columns[column].push((i, -coefficient)),
-                }
-            }
-        }
-        let mut starts = vec![0];
-        starts.extend(columns.iter().scan(0, |end, column| {
-            *end += column.len();
-            Some(*end)
-        }));
-        let (indices, values) = columns.into_iter().flatten().unzip();
-        let matrix = CscMatrix::new(self.rows.len(), self.objective.len(), starts, indices, values);
-        (matrix, self.rows.iter().map(|row| row.constant).collect(), self.cones.clone())
-    }
-
-    /// The point of the program that a point of its lowered form stands for.
-    fn raise(&self, program: &Program, x: &[f64], z: &[f64]) -> Point {
-        let mut weights = vec![0.0; program.rows.len()];
-        self.origins.iter().zip(z).filter_map(|(origin, z)| Some(((*origin)?, z))).for_each(|(i, z)| weights[i] += z);
-        Point { x: x[..program.objective.len()].to_vec(), z: weights }
+    #[test]
+    fn sparse_and_dense_rows_add_the_same_products() {
+        let mut program = Program::default();
+        program.columns(9);
+        let long = (0..9).fold(Affine::default(), |row, j| row.plus(j, j as f64 - 3.5));
+        program.require(Cone::Nonnegative, [Affine::term(2, 3.0).plus(5, -1.0), long]);
+        let mut matrix = Matrix::zeros(9, 9);
+        program.add_gram(&[(0, 2.0), (1, 0.5)], &mut matrix);
+        assert_eq!(matrix[(2, 5)], 2.0 * 3.0 * -1.0 + 0.5 * -1.5 * 1.5);
+        assert_eq!(matrix[(5, 2)], matrix[(2, 5)]);
+        assert_eq!(matrix[(0, 8)], 0.5 * -3.5 * 4.5);
     }
 }

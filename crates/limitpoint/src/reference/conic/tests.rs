@@ -122,3 +122,23 @@ fn psd() {
         }
     }
 }
+
+#[test]
+fn battery() {
+    let layouts = [ParamLayout::vector(7), ParamLayout::new([("a", 3, 3)]).unwrap(), ParamLayout::new([("a", 4, 5)]).unwrap(), ParamLayout::new([("a", 3, 4), ("b", 1, 3), ("f", 2, 2), ("c", 4, 2)]).unwrap().freeze(&["f"]).unwrap()];
+    for (l, layout) in layouts.iter().enumerate() {
+        for norm in NormSpec::examples(layout) {
+            let (mut worst, mut worst_zero, mut time, mut count) = (0.0_f64, 0.0_f64, 0.0_f64, 0);
+            let mut note = String::new();
+            for n in [1, 2, 5, 15, 40, 100] { for shift in [0.0, 0.3, 1.0, 3.0] { for seed in 0..3 {
+                let p = gauss(n, &norm, layout, seed + 100, shift);
+                let st = std::time::Instant::now();
+                let (v, m, it) = solve_margin_conic(&p).unwrap();
+                time += st.elapsed().as_secs_f64(); count += 1;
+                let b = p.bracket(&v, &m).unwrap();
+                if b.upper > 1e-10 { let g = b.relative_gap(); if g > worst { worst = g; note = format!("n {n} shift {shift} seed {seed} upper {:e} it {it}", b.upper); } } else { worst_zero = worst_zero.max(b.upper); }
+            } } }
+            println!("{l} {:40} worst {worst:.1e} zero {worst_zero:.1e} mean time {:.4} {note}", norm.to_string().chars().take(40).collect::<String>(), time / count as f64);
+        }
+    }
+}

@@ -121,12 +121,11 @@ impl Newton<'_> {
 
     /// One step taken in the weights as well as in the multipliers, which differ by rounding from each other's image.
     pub fn last_step(&mut self, point: &Point) -> Option<Point> {
-        let point = self.measured(point.clone());
-        let (step, change) = self.step(&point)?;
-        let mut next = point;
+        let mut next = self.measured(point.clone());
+        next.mismatch.fill(0.0);
+        let (step, change) = self.step(&next)?;
         add_scaled(&mut next.nu, 1.0, &step);
         add_scaled(&mut next.weights, 1.0, &change);
-        next.mismatch.fill(0.0);
         Some(self.measured(next))
     }
 
@@ -157,7 +156,6 @@ impl Newton<'_> {
         let mut point = self.at(nu);
         let mut progress = Progress::default();
         for iterations in 0..most {
-            if std::env::var("TRACE").is_ok() { println!("dual {iterations} {:.3e} value {:.15e} nu {:?} w {:?}", point.error, self.value(&point), &point.nu[..1], &point.weights); }
             if progress.is_over(point.error, || self.noise(&point)) || give_up(&point) {
                 return Outcome { point, iterations };
             }
@@ -175,7 +173,6 @@ impl Newton<'_> {
         let mut point = self.at_both(weights, nu);
         let mut progress = Progress::default();
         for iterations in 0..ITERATIONS {
-            if std::env::var("TRACE").is_ok() { println!("both {iterations} {:.3e}", point.error); }
             if progress.is_over(point.error, || self.noise(&point)) {
                 return Outcome { point, iterations };
             }
@@ -236,7 +233,11 @@ impl Newton<'_> {
             if found.abs() <= goal {
                 break;
             }
-            if found < 0.0 { low = length } else { high = length }
+            if found < 0.0 {
+                low = length
+            } else {
+                high = length
+            }
             length = if high.is_infinite() { 2.0 * length } else { 0.5 * (low + high) };
         }
         length

@@ -74,9 +74,7 @@ fn smooth(spec: &NormSpec) -> Option<PotentialSpec> {
         NormSpec::Lp { p: 2.0 } => PotentialSpec::Euclidean,
         NormSpec::Lp { p } if *p > 1.0 && *p < 2.0 => PotentialSpec::SquaredLp { p: *p },
         NormSpec::Lp { p } if *p > 2.0 && *p <= LARGEST_POWER => PotentialSpec::Smoothed { p: *p, lambda: 0.0 },
-        NormSpec::Quadratic { diagonal } => {
-            PotentialSpec::Quadratic(QuadraticWeights::Diagonal(diagonal.clone()))
-        }
+        NormSpec::Quadratic { diagonal } => PotentialSpec::Quadratic(QuadraticWeights::Diagonal(diagonal.clone())),
         NormSpec::QuadraticDense { matrix } => PotentialSpec::Quadratic(QuadraticWeights::Matrix(matrix.clone())),
         _ => return None,
     })

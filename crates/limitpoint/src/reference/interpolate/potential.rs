@@ -101,10 +101,12 @@ fn run(
     let mut nu: Vec<f64> = (0..equations.rank()).map(|k| dot(equations.rows.row(k), &slope)).collect();
     let (at_origin, near) = (newton.value(&origin), newton.at(nu.clone()));
     let at_near = newton.value(&near);
-    if !at_near.is_finite() {
+    let better = at_near < at_origin;
+    if !better && pieces.at_rest(&origin.weights) {
+        // H need not exist where weights are 0: go as far as pays
         let length = newton.search(&origin, &nu);
         nu.iter_mut().for_each(|x| *x *= length);
-    } else if at_near >= at_origin && !pieces.at_rest(&origin.weights) {
+    } else if !better {
         nu = origin.nu;
     }
     let outcome = newton.solve(nu, &guess, |point| pieces.refusal(equations, &point.nu).is_some());

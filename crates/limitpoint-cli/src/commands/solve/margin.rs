@@ -1,0 +1,171 @@
+//! `limitpoint solve margin`.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use limitpoint::data::{Dataset, Targets, Task};
+use limitpoint::reference::{MarginProblem, MarginStatus, MaxMargin, max_margin};
+use serde_json::{Value, json};
+
+use super::{Source, lines, norm, shown};
+use crate::args::Format;
+use crate::commands::print;
+
+/// Arguments of `solve margin`.
+#[derive(Debug, Args)]
+pub struct Margin {
+    /// The examples, with labels ±1 or classes 0, 1, 2, ….
+    #[command(flatten)]
+    pub source: Source,
+    /// l1, l2, linf, lp (with --p), quadratic:1:2, group21, group2inf, spectral, nuclear, max(…) or sum(…); see
+    /// `limitpoint list norms`.
+    #[arg(long, default_value = "l2")]
+    pub norm: String,
+    /// The exponent of lp, such as 3 or 4/3.
+    #[arg(long)]
+    pub p: Option<String>,
+    /// How the labels of a file are read.
+    #[arg(long, value_enum, default_value_t)]
+    pub task: Labels,
+    /// Only symmetric positive semidefinite weights, for square examples.
+    #[arg(long)]
+    pub semidefinite: bool,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// How labels are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Labels {
+    /// By their values: −1 and +1, or classes from 0.
+    #[default]
+    Auto,
+    /// −1 and +1, or 0 and 1.
+    Binary,
+    /// Classes 0, 1, 2, ….
+    Classes,
+}
+
+/// Runs the verb.
+pub fn run(arguments: &Margin) -> anyhow::Result<ExitCode> {
+    let task = match arguments.task {
+        Labels::Auto => Task::Auto,
+        Labels::Binary => Task::Binary,
+        Labels::Classes => Task::Classes,
+    };
+    let norm = norm(&arguments.norm, arguments.p.as_deref())?;
+    let data = arguments.source.load(task)?;
+    let mut problem = MarginProblem::linear(&data, norm)?;
+    if arguments.semidefinite {
+        problem = problem.semidefinite()?;
+    }
+    let found = max_margin(&problem)?;
+    let answer = Answer { data: &data, problem: &problem, found: &found };
+    print(&match arguments.format {
+        Format::Json => serde_json::to_string_pretty(&answer.json())? + "\n",
+        Format::Text => answer.text(),
+    })?;
+    Ok(if answer.separable() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// A solution with what it belongs to.
+struct Answer<'a> {
+    data: &'a Dataset,
+    problem: &'a MarginProblem,
+    found: &'a MaxMargin,
+}
+
+impl Answer<'_> {
+    fn separable(&self) -> bool {
+        self.found.status == MarginStatus::Optimal
+    }
+
+    /// The example of a row and, of several classes, the class it is told from.
+    fn example(&self, row: usize) -> (usize, Option<usize>) {
+        match &self.data.targets {
+            Targets::Classes { labels, count } => {
+                let (example, place) = (row / (count - 1), row % (count - 1));
+                (example, Some(if place < labels[example] { place } else { place + 1 }))
+            }
+            _ => (row, None),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let found = self.found;
+        let support: Vec<Value> = found
+            .support
+            .iter()
+            .map(|&row| {
+                let (example, other) = self.example(row);
+                json!({ "example": example, "against": other, "weight": found.dual[row] })
+            })
+            .collect();
+        let block = &self.problem.layout.blocks()[0];
+        let separable = self.separable();
+        let only = |value: Value| if separable { value } else { Value::Null };
+        json!({
+            "data": self.data.name,
+            "norm": self.problem.norm.to_string(),
+            "semidefinite": self.problem.semidefinite,
+            "status": found.status.to_string(),
+            "margin": only(found.margin.into()),
+            "gap": only((found.bracket.upper - found.bracket.lower).into()),
+            "lower": only(found.bracket.lower.into()),
+            "upper": found.bracket.upper,
+            "shape": [block.rows, block.cols],
+            "direction": only(json!(found.direction)),
+            "dual": found.dual,
+            "support": found.support,
+            "support_examples": support,
+            "residual": if separable { Value::Null } else { found.bracket.upper.into() },
+            "unique": only(found.uniqueness.unique.into()),
+            "face_dimension": only(found.uniqueness.face_dimension.into()),
+            "face": only(json!(found.uniqueness.face)),
+            "evidence": found.uniqueness.evidence,
+            "iterations": found.iterations,
+        })
+    }
+
+    fn text(&self) -> String {
+        let found = self.found;
+        let block = &self.problem.layout.blocks()[0];
+        let cone = if self.problem.semidefinite { ", positive semidefinite" } else { "" };
+        let weights = if block.rows == 1 { block.cols.to_string() } else { format!("{}x{}", block.rows, block.cols) };
+        let size = format!("{} examples, {weights} weights", self.data.len());
+        let mut pairs = vec![
+            ("data", format!("{}: {size}", self.data.name)),
+            ("norm", format!("{}{cone}", self.problem.norm)),
+            ("status", found.status.to_string()),
+        ];
+        if self.separable() {
+            let (lower, upper) = (found.bracket.lower, found.bracket.upper);
+            pairs.push(("margin", found.margin.to_string()));
+            pairs.push(("gap", format!("{:.1e}, proven between {lower} and {upper}", upper - lower)));
+            pairs.push(("direction", shown(&found.direction)));
+        } else {
+            pairs.push(("residual", format!("{:.1e}, the dual norm of the weighted sum of all rows", found.bracket.upper)));
+        }
+        let name = |row: &usize| match self.example(*row) {
+            (example, None) => format!("{example} ({:.6})", found.dual[*row]),
+            (example, Some(other)) => format!("{example}/{other} ({:.6})", found.dual[*row]),
+        };
+        let mut support: Vec<String> = found.support.iter().take(8).map(name).collect();
+        if found.support.len() > 8 {
+            support.push(format!("… and {} more", found.support.len() - 8));
+        }
+        let what = if matches!(self.data.targets, Targets::Classes { .. }) { "example/class" } else { "example" };
+        pairs.push(("support", format!("{} rows, {what} (weight): {}", found.support.len(), support.join(" "))));
+        if self.separable() {
+            let unique = &found.uniqueness;
+            let answer = if unique.unique {
+                "yes".to_owned()
+            } else {
+                format!("no, the maximisers form a face of dimension {}", unique.face_dimension)
+            };
+            pairs.push(("unique", format!("{answer}; {}", unique.evidence)));
+        }
+        lines(&pairs)
+    }
+}
