@@ -4,13 +4,17 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::certify::Certify;
+use crate::commands::check::Check;
 use crate::commands::compare::Compare;
 use crate::commands::completions::Completions;
 use crate::commands::data::Data;
 use crate::commands::doctor::Doctor;
+use crate::commands::rates::Rates;
 use crate::commands::report::Report;
 use crate::commands::run::{Resume, Run};
 use crate::commands::schema::Schema;
+use crate::commands::solve::Solve;
 
 /// Where does an optimiser go?
 ///
@@ -43,6 +47,24 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint compare runs/showcase\n  limitpoint compare runs/digits runs/digits-2 --only seed1"
     )]
     Compare(Compare),
+    /// Solve the limit's problem exactly: the largest margin in a norm, or the nearest solution of Xw = y.
+    #[command(
+        after_help = "Examples:\n  limitpoint solve margin data.npz --norm l1\n  limitpoint solve margin matrices.npz --norm spectral --format json\n  limitpoint solve interpolate data.npz --potential entropy\n\nExits with 0 if there is a solution, with 1 if the data cannot be separated (a proof is printed), with 2 if nothing could be solved."
+    )]
+    Solve(Solve),
+    /// Judge the limit of a finished run and write certificate.json.
+    #[command(
+        after_help = "Examples:\n  limitpoint certify runs/linear\n  limitpoint certify runs/linear/sign-seed1 --norm linf --tolerance 1e-2\n\nExits with 0 if every claim is certified, with 1 if one is not, with 2 if nothing could be judged."
+    )]
+    Certify(Certify),
+    /// Check a certificate again, from data and weights alone.
+    #[command(after_help = "Examples:\n  limitpoint check runs/linear/sign-seed1/certificate.json")]
+    Check(Check),
+    /// Fit the rates of loss, norm and margin over time, against the theorems.
+    #[command(
+        after_help = "Examples:\n  limitpoint rates runs/linear\n  limitpoint rates runs/linear --confidence 0.99 --format json"
+    )]
+    Rates(Rates),
     /// Print every instance of a concept with its formula and reference.
     #[command(after_help = "Examples:\n  limitpoint list norms\n  limitpoint list optimisers --format json")]
     List(List),

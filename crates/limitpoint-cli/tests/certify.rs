@@ -26,8 +26,8 @@ impl Drop for Home {
     }
 }
 
-/// Three points of the plane in a file of their own: rows (2, 1), (1, 3/2) and (3, 3). In ℓ2 the second alone supports the
-/// largest margin, √(13/4), along itself; in ℓ∞ the best direction is (1, 1), with the margin 5/2.
+/// Three points of the plane in a file of their own: rows (2, 1), (1, 3/2) and (3, 3). In ℓ2 the second alone supports
+/// the largest margin, √(13/4), along itself; in ℓ∞ the best direction is (1, 1), with the margin 5/2.
 const POINTS: &str = "a,b,label\n2,1,1\n1,1.5,1\n-3,-3,-1\n";
 
 /// Runs an experiment on those points and returns its folder.
@@ -188,7 +188,14 @@ fn networks_get_a_verdict_on_stationarity() {
     let home = Home::new("network");
     let out = home.path("network");
     let run = limitpoint(&[
-        "run", "digits", "data.count=20", "model.width=4", "optimiser=gradient", "stop.log10_loss=-20", "--quiet", "--out",
+        "run",
+        "digits",
+        "data.count=20",
+        "model.width=4",
+        "optimiser=gradient",
+        "stop.log10_loss=-20",
+        "--quiet",
+        "--out",
         &out,
     ]);
     assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));

@@ -31,7 +31,18 @@ const TABLE: &[(&str, &[&str])] = &[
     // models, because a tangent is made of gradients and kinks; never how a point was reached
     (
         "certificates",
-        &["linalg", "params", "data", "norms", "potentials", "losses", "models", "diagnostics", "observers", "reference"],
+        &[
+            "linalg",
+            "params",
+            "data",
+            "norms",
+            "potentials",
+            "losses",
+            "models",
+            "diagnostics",
+            "observers",
+            "reference",
+        ],
     ),
     // `schedules` because the loop asks them for steps and tells them the outcome; `diagnostics` only for `Point`, which
     // the loop fills in for observers

@@ -41,7 +41,11 @@ pub struct Certify {
 pub fn run(arguments: &Certify) -> anyhow::Result<ExitCode> {
     let folders = run_folders(&arguments.run)?;
     if arguments.weights.is_some() && folders.as_slice() != [arguments.run.clone()] {
-        bail!("--weights belong to one run, but {} holds {}; name a run's folder", arguments.run.display(), folders.len());
+        bail!(
+            "--weights belong to one run, but {} holds {}; name a run's folder",
+            arguments.run.display(),
+            folders.len()
+        );
     }
     let options = CertifyOptions {
         norm: arguments.norm.clone(),

@@ -1,14 +1,18 @@
 //! One file per verb.
 
 pub mod bench;
+pub mod certify;
+pub mod check;
 pub mod compare;
 pub mod completions;
 pub mod data;
 pub mod doctor;
 pub mod list;
+pub mod rates;
 pub mod report;
 pub mod run;
 pub mod schema;
+pub mod solve;
 
 mod progress;
 mod table;

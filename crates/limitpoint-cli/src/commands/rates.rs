@@ -78,7 +78,10 @@ fn table(report: &RateReport) -> String {
         );
     }
     if let Some(constant) = &report.constant {
-        out += &format!("  L t (ln t)^(2−2/L) · L²γ^(2/L)  tends to 1: {:.4} at first, {:.4} at last\n", constant.first, constant.last);
+        out += &format!(
+            "  L t (ln t)^(2−2/L) · L²γ^(2/L)  tends to 1: {:.4} at first, {:.4} at last\n",
+            constant.first, constant.last
+        );
     }
     out
 }

@@ -29,8 +29,8 @@ impl Measure {
     }
 
     /// The potential whose Bregman projection gradient methods in this geometry tend to in regression: that of mirror
-    /// descent itself, the quadratic one for ℓ2 and quadratic norms. Steepest descent in any other norm leaves the span of
-    /// the data without a known limit (B section 2.2), so there is nothing to claim.
+    /// descent itself, the quadratic one for ℓ2 and quadratic norms. Steepest descent in any other norm leaves the span
+    /// of the data without a known limit (B section 2.2), so there is nothing to claim.
     pub fn potential(&self) -> Option<PotentialSpec> {
         use crate::potentials::QuadraticWeights::{Diagonal, Matrix};
         match self {
@@ -97,7 +97,8 @@ impl Claim {
     pub fn statement(&self, tolerance: f64) -> String {
         match self {
             Self::LargestMargin { measure } => format!(
-                "the direction of the weights attains the largest margin in {measure} up to a relative gap of {tolerance:e}"
+                "the direction of the weights attains the largest margin in {measure} \
+                 up to a relative gap of {tolerance:e}"
             ),
             Self::StationaryMargin { measure } => format!(
                 "the direction of the weights is a KKT point of the margin problem in {measure} up to τ = {tolerance:e}"

@@ -1,8 +1,9 @@
 //! A certificate as a file: everything that is needed to check it again, and nothing that must be believed.
 //!
-//! The document names data and weights by how to get them and by their SHA-256, states the claim, its tolerances and the
-//! verdict, and holds directions and multipliers as evidence. A check rebuilds the data, reads the weights, recomputes every
-//! number of the evidence without a solver, and draws the verdict again. Reading and writing files is left to others.
+//! The document names data and weights by how to get them and by their SHA-256, states the claim, its tolerances and
+//! the verdict, and holds directions and multipliers as evidence. A check rebuilds the data, reads the weights,
+//! recomputes every number of the evidence without a solver, and draws the verdict again. Reading and writing files is
+//! left to others.
 
 use serde::{Deserialize, Serialize};
 
@@ -155,26 +156,25 @@ impl Evidence {
     /// The decisive numbers in words.
     pub fn summary(&self) -> String {
         match self {
-            Self::Margin(MarginEvidence { achieved, optimum, gap, .. }) if gap.hi.is_finite() => format!(
-                "margin {} of {}, a gap of {}",
-                span(*achieved, 6),
-                span(*optimum, 6),
-                span(*gap, 2)
-            ),
+            Self::Margin(MarginEvidence { achieved, optimum, gap, .. }) if gap.hi.is_finite() => {
+                format!("margin {} of {}, gap {}", span(*achieved, 6), span(*optimum, 6), span(*gap, 3))
+            }
             Self::Margin(MarginEvidence { achieved, optimum, .. }) => {
-                format!("margin {}, no margin above {:.2e}", span(*achieved, 6), optimum.hi)
+                format!("margin {}, no margin above {}", span(*achieved, 6), number(optimum.hi, 3))
             }
             Self::Stationarity(evidence) => format!(
-                "τ {}, stationarity {:.2e}, complementarity {:.2e}",
-                span(evidence.tau, 2),
-                evidence.stationarity,
-                evidence.complementarity
+                "τ {}, stationarity {}, complementarity {}",
+                span(evidence.tau, 3),
+                number(evidence.stationarity, 3),
+                number(evidence.complementarity, 3)
             ),
             Self::Solution(evidence) => format!(
-                "distance {:.2e}, residual {:.2e}, dual residual of the judge {:.1e}",
-                evidence.distance, evidence.residual, evidence.dual_residual
+                "distance {}, residual {}, dual residual of the judge {}",
+                number(evidence.distance, 3),
+                number(evidence.residual, 3),
+                number(evidence.dual_residual, 2)
             ),
-            Self::NotSeparated { smallest_margin } => format!("smallest margin {smallest_margin:.2e}"),
+            Self::NotSeparated { smallest_margin } => format!("smallest margin {}", number(*smallest_margin, 3)),
             Self::NotHomogeneous => "no degree".to_owned(),
         }
     }
@@ -182,8 +182,17 @@ impl Evidence {
 
 /// An interval with a few digits: one number where both ends read the same.
 fn span(interval: Interval, digits: usize) -> String {
-    let [lo, hi] = [interval.lo, interval.hi].map(|x| format!("{x:.digits$e}"));
+    let [lo, hi] = [interval.lo, interval.hi].map(|x| number(x, digits));
     if lo == hi { hi } else { format!("between {lo} and {hi}") }
+}
+
+/// A number with a few significant digits, as a decimal fraction where that is short.
+fn number(x: f64, digits: usize) -> String {
+    if x == 0.0 || !(1e-2..1e4).contains(&x.abs()) {
+        return if x == 0.0 { "0".to_owned() } else { format!("{x:.0$e}", digits - 1) };
+    }
+    let before = x.abs().log10().floor() as i32 + 1;
+    format!("{x:.0$}", (digits as i32 - before).max(0) as usize)
 }
 
 /// Something that a certificate states and that is not so.
@@ -296,7 +305,7 @@ pub enum DocumentError {
     #[error("the claim depends on the start of training, which the certificate does not name")]
     NoStart,
     /// A problem that does not fit into memory.
-    #[error("the margins' gradients have {entries} entries, more than the {limit} a certificate can hold; use fewer examples")]
+    #[error("the margins' gradients have {entries} entries, more than {limit}; use fewer examples")]
     TooLarge {
         /// Entries there would be.
         entries: usize,

@@ -71,7 +71,10 @@ fn a_document_reads_back_as_itself_and_checks_without_complaint() {
 fn changed_weights_change_what_is_achieved() {
     let (data, certificate) = certified(NormSpec::L2);
     let found = complaints(&certificate, &data, &[3.0, 2.9]);
-    assert!(found.iter().any(|c| c.starts_with("achieved")) && found.iter().any(|c| c.contains("the verdict")), "{found:?}");
+    assert!(
+        found.iter().any(|c| c.starts_with("achieved")) && found.iter().any(|c| c.contains("the verdict")),
+        "{found:?}"
+    );
     // a change of scale alone changes no direction
     assert_eq!(complaints(&certificate, &data, &[1.5, 1.5]), Vec::<String>::new());
 }
@@ -192,6 +195,14 @@ fn the_nearest_solution_is_certified_from_its_start() {
     let moved = certificate.check(&Subject { start: Some(&[0.0, 0.0]), ..subject }).unwrap();
     assert!(moved.iter().any(|complaint| complaint.what == "dual_residual"), "{moved:?}");
     assert_eq!(certificate.check(&Subject { start: None, ..subject }).unwrap_err(), DocumentError::NoStart);
+}
+
+#[test]
+fn summaries_are_short() {
+    let texts = [0.0, 0.5, -0.012345, 1.5687336, 123.456, 3.2e-5, 1.0e9].map(|x| number(x, 3));
+    assert_eq!(texts, ["0", "0.500", "-0.0123", "1.57", "123", "3.20e-5", "1.00e9"]);
+    let (_, certificate) = certified(NormSpec::Linf);
+    assert!(certificate.evidence.summary().starts_with("margin 3.00000 of 3.00000, gap "));
 }
 
 #[test]

@@ -93,8 +93,8 @@ fn elementary(
     side: Side,
 ) -> Result<Interval, NormError> {
     use NormSpec::{
-        Frobenius, GroupL2Inf, GroupL21, L1, L1Averaged, L2, Linf, Lp, Max, Nuclear, Quadratic, QuadraticDense, Spectral,
-        Sum,
+        Frobenius, GroupL2Inf, GroupL21, L1, L1Averaged, L2, Linf, Lp, Max, Nuclear, Quadratic, QuadraticDense,
+        Spectral, Sum,
     };
     use Side::{Dual, Primal};
     Ok(match (norm, side) {
@@ -297,7 +297,8 @@ mod tests {
         let mut v = vec![0.0; 1000];
         Streams::new(3).stream("wide").fill_normal(&mut v);
         let diagonal = (0..1000).map(|i| 0.5 + f64::from(i % 7)).collect();
-        for norm in [NormSpec::L1, NormSpec::L2, NormSpec::Linf, NormSpec::Lp { p: 1.5 }, NormSpec::Quadratic { diagonal }]
+        for norm in
+            [NormSpec::L1, NormSpec::L2, NormSpec::Linf, NormSpec::Lp { p: 1.5 }, NormSpec::Quadratic { diagonal }]
         {
             for found in [enclosed_norm(&norm, &layout, &points(&v)), enclosed_dual_norm(&norm, &layout, &points(&v))] {
                 let found = found.unwrap();

@@ -1,18 +1,18 @@
 //! Numbers known to lie between two others: arithmetic that rounds outwards.
 //!
-//! An [`Interval`] [lo, hi] stands for any real number in it, and every operation here returns an interval that holds all
-//! results of the exact operation, so that a bound computed with it is a theorem about the exact inputs. Three facts about
-//! IEEE 754 carry the proofs:
+//! An [`Interval`] [lo, hi] stands for any real number in it, and every operation here returns an interval that holds
+//! all results of the exact operation, so that a bound computed with it is a theorem about the exact inputs. Three
+//! facts about IEEE 754 carry the proofs:
 //!
 //! ```text
 //! rounding    x ∘ y = fl(x ∘ y) + e,  |e| ≤ ½ulp,   for + − × ÷ √: the two neighbours of fl(x ∘ y) enclose the result
-//! TwoSum      e of a sum is itself a double and six additions give it                      Knuth, TAOCP 2, section 4.2.2
-//! TwoProduct  e of a product is fma(x, y, −xy), exact while the product is at least 2⁻⁹⁶⁹    Ogita, Rump, Oishi 2005, Alg. 3.5
+//! TwoSum      e of a sum is itself a double and six additions give it          (Knuth, TAOCP 2, section 4.2.2)
+//! TwoProduct  e of a product is fma(x, y, −xy), exact from 2⁻⁹⁶⁹ on   (Ogita, Rump, Oishi 2005, Alg. 3.5)
 //! ```
 //!
 //! Where the sign of e is known only one end has to move, and where e = 0 none does: operations on small integers are
-//! exact. `powf` is rounded by the system's library, not by IEEE 754; see [`Interval::powf`] for what is allowed for it.
-//! An end may be infinite, which means that nothing is known on that side.
+//! exact. `powf` is rounded by the system's library, not by IEEE 754; see [`Interval::powf`] for what is allowed for
+//! it. An end may be infinite, which means that nothing is known on that side.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -116,7 +116,8 @@ impl Interval {
     ///
     /// IEEE 754 does not round `pow`. The libraries Rust links to keep it within one unit in the last place (glibc and
     /// musl 0.52 by their own analysis, Apple's and Microsoft's below 1); four neighbouring doubles on either side are
-    /// allowed for. x^y is monotone in x and, for fixed x, in y, so its extremes are at the corners. 0^y and 1^y are exact.
+    /// allowed for. x^y is monotone in x and, for fixed x, in y, so its extremes are at the corners. 0^y and 1^y are
+    /// exact.
     pub fn powf(self, exponent: Self) -> Self {
         let (mut lo, mut hi) = (f64::INFINITY, 0.0_f64);
         for x in [self.lo.max(0.0), self.hi] {
@@ -149,7 +150,8 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (s, (a - (s - part)) + (b - part))
 }
 
-/// (p, e) with p = fl(a·b) and p + e = a·b; e is NaN where that cannot be told. 0 · ∞ is 0: ends are bounds, not values.
+/// (p, e) with p = fl(a·b) and p + e = a·b; e is NaN where that cannot be told. 0 · ∞ is 0: ends are bounds, not
+/// values.
 fn two_product(a: f64, b: f64) -> (f64, f64) {
     if a == 0.0 || b == 0.0 {
         return (0.0, 0.0);
@@ -186,7 +188,7 @@ impl Add for Interval {
 impl Sub for Interval {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        self + -other
+        self.add(-other)
     }
 }
 
@@ -223,10 +225,11 @@ fn hull(corners: [(f64, f64); 4]) -> Interval {
 /// Σ tᵢ = s + Σ eᵢ       s the floating sum, eᵢ the exact errors of its steps and of the products
 /// ```
 ///
-/// The errors are added up outwards, in `low` and `high`. Each of n terms leaves two errors of at most 2⁻⁵³M, M the largest
+/// The errors are added up outwards, in `low` and `high`. Each of n terms leaves two errors of at most 2⁻⁵³M, M the
+/// largest
 /// |s| or |tᵢ| met, whose sums stay below 2n·2⁻⁵³M and move outwards by one unit in their last place 2n times on either
-/// side. So the width is at most 8n²·2⁻¹⁰⁵M, and one unit in the last place of the result: for n = 1000 and M below 10¹⁰
-/// times the result, less than 10⁻¹⁵ of it.
+/// side. So the width is at most 8n²·2⁻¹⁰⁵M, and one unit in the last place of the result: for n = 1000 and M below
+/// 10¹⁰ times the result, less than 10⁻¹⁵ of it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ExactSum {
     sum: f64,
@@ -304,7 +307,11 @@ impl<'de> Deserialize<'de> for Interval {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let [lo, hi] = <[Option<f64>; 2]>::deserialize(deserializer)?;
         let (lo, hi) = (lo.unwrap_or(f64::NEG_INFINITY), hi.unwrap_or(f64::INFINITY));
-        if lo <= hi { Ok(Self { lo, hi }) } else { Err(D::Error::custom(format!("the bounds {lo} and {hi} are out of order"))) }
+        if lo <= hi {
+            Ok(Self { lo, hi })
+        } else {
+            Err(D::Error::custom(format!("the bounds {lo} and {hi} are out of order")))
+        }
     }
 }
 

@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn formulas_enclose_what_doubled_precision_finds(a in moderate(), b in moderate(), c in moderate(), d in moderate()) {
+    fn formulas_enclose_what_doubled_precision_finds([a, b, c, d] in [moderate(), moderate(), moderate(), moderate()]) {
         let [i, j, k, l] = [a, b, c, d].map(Interval::point);
         let [p, q, r, s] = [a, b, c, d].map(|x| Double(x, 0.0));
         let (found, wanted) = ((i + j * k) * (k - l * i), p.plus(q.times(r)).times(r.plus(Double(-d, 0.0).times(p))));

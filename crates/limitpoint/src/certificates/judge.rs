@@ -3,7 +3,7 @@
 use super::network::{self, StationarityEvidence};
 use super::regression::SolutionEvidence;
 use super::tangent::TangentProblem;
-use super::{CertificateError, Claim, Doubt, DocumentError, Evidence, MarginEvidence, Measure, Tolerances, Verdict};
+use super::{CertificateError, Claim, DocumentError, Doubt, Evidence, MarginEvidence, Measure, Tolerances, Verdict};
 use crate::data::{Dataset, Targets};
 use crate::models::{Compute, MarginMap, Model, ModelSpec};
 use crate::norms::NormSpec;
@@ -52,7 +52,11 @@ impl Subject<'_> {
         linear_margin_problem(self.data, measure, model.layout())
     }
 
-    fn tangent_problem(&self, measure: &Measure, kinks: f64) -> Result<Result<TangentProblem, Evidence>, DocumentError> {
+    fn tangent_problem(
+        &self,
+        measure: &Measure,
+        kinks: f64,
+    ) -> Result<Result<TangentProblem, Evidence>, DocumentError> {
         let mut model = self.build()?;
         self.check_size(&*model)?;
         let geometry = measure.geometry(model.layout())?;
@@ -62,7 +66,8 @@ impl Subject<'_> {
             Err(CertificateError::NotHomogeneous) => Ok(Err(Evidence::NotHomogeneous)),
             Err(CertificateError::NotSeparated { .. }) => {
                 let margins = super::evaluation::margins(&mut *model, &self.data.targets, self.weights)?;
-                let least = margins.into_iter().fold(f64::INFINITY, |least, q| if q < least || q.is_nan() { q } else { least });
+                let least =
+                    margins.into_iter().fold(f64::INFINITY, |least, q| if q < least || q.is_nan() { q } else { least });
                 Ok(Err(Evidence::NotSeparated { smallest_margin: least }))
             }
             Err(error) => Err(error.into()),
@@ -76,8 +81,8 @@ impl Subject<'_> {
 
 /// The margin problem of a linear model on parameters of its own layout, in which runs measure norms.
 ///
-/// Unlike [`MarginProblem::linear`] it sees the weights as the model does: a row for every output, whatever the shape of
-/// the inputs.
+/// Unlike [`MarginProblem::linear`] it sees the weights as the model does: a row for every output, whatever the shape
+/// of the inputs.
 pub fn linear_margin_problem(
     data: &Dataset,
     measure: &Measure,
@@ -167,8 +172,15 @@ pub fn recompute(
             let layout = subject.build()?.layout().clone();
             let (start, reference) = (subject.start()?, stated.reference.clone());
             let multipliers = stated.multipliers.clone();
-            let found =
-                SolutionEvidence::new(potential, &layout, subject.data, subject.weights, start, reference, multipliers)?;
+            let found = SolutionEvidence::new(
+                potential,
+                &layout,
+                subject.data,
+                subject.weights,
+                start,
+                reference,
+                multipliers,
+            )?;
             let verdict = found.verdict(tolerances.gap);
             Ok((Evidence::Solution(found), verdict))
         }

@@ -73,7 +73,11 @@ impl MarginEvidence {
             check_count("the number of cone multipliers", cone.len(), problem.cone.len())?;
         }
         if let Some(value) = rows.iter().chain(&cone).find(|p| !(p.is_finite() && **p >= 0.0)) {
-            return Err(CertificateError::OutOfRange { what: "a multiplier", value: *value, range: "finite and at least 0" });
+            return Err(CertificateError::OutOfRange {
+                what: "a multiplier",
+                value: *value,
+                range: "finite and at least 0",
+            });
         }
         let achieved = normalised_margin(problem, weights)?;
         let reference = if direction.is_empty() { achieved } else { normalised_margin(problem, &direction)? };
@@ -157,9 +161,8 @@ fn semidefinite_margin(problem: &MarginProblem, v: &[f64]) -> Result<Interval, C
             if i == j { entry + shift } else { entry }
         })
         .collect();
-    let margin = |i: usize| {
-        enclosed_sum(problem.rows.row(i).iter().zip(&shifted).map(|(h, w)| Interval::point(*h) * *w))
-    };
+    let margin =
+        |i: usize| enclosed_sum(problem.rows.row(i).iter().zip(&shifted).map(|(h, w)| Interval::point(*h) * *w));
     let least = (0..problem.rows.rows).map(margin).reduce(Interval::min);
     let norm = if problem.norm == NormSpec::Nuclear {
         enclosed_sum((0..size).map(|i| shifted[i * size + i])) // the trace, since the matrix is semidefinite

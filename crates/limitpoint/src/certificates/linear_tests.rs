@@ -48,9 +48,10 @@ fn the_optimum_of_one_norm_is_refuted_in_another() {
     let evidence = prove(&l1, &best, &best, &[4.0 / 7.0, 3.0 / 7.0]);
     assert_eq!(evidence.verdict(&l1, 1e-12), Verdict::Certified);
     // a run that found w = (1, 0) achieves 1 in both norms, which the judge's direction beats
-    for (norm, direction, p, gap) in
-        [(&linf, &[1.0, 0.4][..], &[0.2, 0.8][..], 1.0 - 5.0 / 13.0), (&l1, &best, &[4.0 / 7.0, 3.0 / 7.0], 1.0 - 7.0 / 13.0)]
-    {
+    for (norm, direction, p, gap) in [
+        (&linf, &[1.0, 0.4][..], &[0.2, 0.8][..], 1.0 - 5.0 / 13.0),
+        (&l1, &best, &[4.0 / 7.0, 3.0 / 7.0], 1.0 - 7.0 / 13.0),
+    ] {
         let evidence = prove(norm, &[1.0, 0.0], direction, p);
         assert!((evidence.gap.lo - gap).abs() < 1e-14 && evidence.gap.width() < 1e-14, "{:?}", evidence.gap);
         assert_eq!(evidence.verdict(norm, 1e-3), Verdict::Refuted);

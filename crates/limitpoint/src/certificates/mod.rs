@@ -13,6 +13,10 @@
 //! | `residual` | the least Euclidean stationarity residual | Ct.res2 |
 //! | `proximity` | Bregman proximity to stationarity | A.defB4, A.propB6, A.eq74 |
 //! | `bounds` | what the theorems allow ε and δ to be at this point | A.propA13, C.lemG6, D.lemC8 |
+//! | `claim`, `verdict` | what is claimed of a run's weights, and the answer | |
+//! | `linear`, `network`, `regression` | the evidence for each kind of claim | Ct.bracket, Ct.ntk, B.thm1 |
+//! | `interval`, `enclosure`, `spectrum` | arithmetic, norms and singular values with proven bounds | |
+//! | `judge`, `document` | from claim to verdict, and the same as a file that can be checked again | |
 
 mod error;
 mod evaluation;
@@ -27,6 +31,18 @@ mod multipliers;
 mod proximity;
 mod residual;
 
+mod enclosure;
+mod interval;
+mod spectrum;
+
+mod claim;
+mod document;
+mod judge;
+mod linear;
+mod network;
+mod regression;
+mod verdict;
+
 #[cfg(test)]
 mod multipliers_tests;
 #[cfg(test)]
@@ -35,11 +51,23 @@ mod tangent_tests;
 mod test_nets;
 
 pub use bounds::{Bounded, KktBounds, mirror_bounds, steepest_bounds};
+pub use claim::{Claim, Measure};
+pub use document::{
+    Certificate, DataReference, Disagreement, DocumentError, Evidence, FORMAT, StartReference, Tolerances, VERSION,
+    WeightsReference,
+};
+pub use enclosure::{enclosed_dual_norm, enclosed_norm};
 pub use error::CertificateError;
 pub use evaluation::Evaluation;
 pub use geometry::Geometry;
 pub use gram::{margin_gram, tangent_certificate_from_gram};
+pub use interval::{Interval, enclosed_dot, enclosed_sum};
+pub use judge::{Subject, judge, linear_margin_problem, recompute};
+pub use linear::MarginEvidence;
 pub use multipliers::{KktCertificate, KktReport, best_multipliers, kkt_report};
+pub use network::StationarityEvidence;
 pub use proximity::{BregmanProximity, ProximityMeasure, bregman_divergence, bregman_proximity, proximity_measure};
+pub use regression::SolutionEvidence;
 pub use residual::least_residual;
 pub use tangent::{Coverage, Slopes, TangentCertificate, TangentProblem, solve_tangent, tangent_certificate};
+pub use verdict::{Doubt, Verdict};

@@ -1,7 +1,7 @@
 //! How close the direction of a network's weights is to a KKT point, from multipliers that anyone can check.
 //!
-//! The tangent problem at θ (see `tangent`) is rebuilt from data and weights alone; no solver takes part. With multipliers
-//! p, e, s and any direction v,
+//! The tangent problem at θ (see `tangent`) is rebuilt from data and weights alone; no solver takes part. With
+//! multipliers p, e, s and any direction v,
 //!
 //! ```text
 //! γ(v) ≤ γ_tan ≤ ‖Σ p h + Σ e c + Σ s r‖_*/Σp,      τ = 1 − L q_min/(‖θ‖ γ_tan)
@@ -11,10 +11,10 @@
 //! so that τ(p) bounds both KKT measures at once: stationarity 1 − β ≤ τ (Ct.align) and complementarity S ≤ τ/(1 − τ)
 //! (Ct.slack).
 //!
-//! The arithmetic is plain. A margin of a network is a sum of products layer after layer; with n terms an entry and a depth
-//! of D its relative error is at most nD·2⁻⁵³ times the ratio of the sums of absolute values to the sums themselves, and
-//! the same holds for gradients, norms and products with v. [`ALLOWANCE`] covers n = 10⁴, D = 3 and a ratio of 30. Kinks
-//! taken within a tolerance add the defect of Euler's identity. Both are added to either end of τ.
+//! The arithmetic is plain. A margin of a network is a sum of products layer after layer; with n terms an entry and a
+//! depth of D its relative error is at most nD·2⁻⁵³ times the ratio of the sums of absolute values to the sums
+//! themselves, and the same holds for gradients, norms and products with v. [`ALLOWANCE`] covers n = 10⁴, D = 3 and a
+//! ratio of 30. Kinks taken within a tolerance add the defect of Euler's identity. Both are added to either end of τ.
 
 use serde::{Deserialize, Serialize};
 
@@ -155,8 +155,8 @@ mod tests {
     use crate::models::{Compute, ModelSpec};
     use crate::norms::NormSpec;
 
-    /// One point x = (3, 4) and one ReLU unit, f = a·relu(⟨w, x⟩). In ℓ2 the KKT point has w along x and |a| = |w|; with
-    /// one margin the multiplier is p = 1 and needs no solver.
+    /// One point x = (3, 4) and one ReLU unit, f = a·relu(⟨w, x⟩). In ℓ2 the KKT point has w along x and |a| = |w|;
+    /// with one margin the multiplier is p = 1 and needs no solver.
     fn tangent(theta: &[f64]) -> TangentProblem {
         let inputs = Matrix::from_rows(&[&[3.0, 4.0]]);
         let mut model = ModelSpec::relu(&[1]).build(&inputs, 1, Compute::default()).unwrap();
@@ -193,7 +193,8 @@ mod tests {
         for multipliers in [Multipliers::of_rows(vec![0.5, 0.5]), Multipliers::of_rows(vec![-1.0])] {
             assert!(StationarityEvidence::new(&at, vec![], multipliers).is_err());
         }
-        let partial = StationarityEvidence { complete: false, ..StationarityEvidence::new(&at, vec![], alone()).unwrap() };
+        let partial =
+            StationarityEvidence { complete: false, ..StationarityEvidence::new(&at, vec![], alone()).unwrap() };
         let far = StationarityEvidence { tau: Interval::new(0.2, 0.3), ..partial };
         assert_eq!(far.verdict(1e-3), Verdict::Inconclusive(Doubt::Kinks));
     }

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The judge's w* and ν come with the evidence, and both conditions are measured anew, so nothing is believed of the
-//! solver that found them. How far the true argmin w° can be from such a pair: with ρ = ∇R(w*) − ∇R(w(0)) − Xᵀν and
-//! r = Xw* − y, the symmetric divergence is D_R(w*, w°) + D_R(w°, w*) = ⟨ρ, w* − w°⟩ + ⟨ν − ν°, r⟩, which vanishes with the
+//! solver that found them. How far the true argmin w° can be from such a pair: with ρ = ∇R(w*) − ∇R(w(0)) − Xᵀν and r =
+//! Xw* − y, the symmetric divergence is D_R(w*, w°) + D_R(w°, w*) = ⟨ρ, w* − w°⟩ + ⟨ν − ν°, r⟩, which vanishes with the
 //! two residuals. They must be below [`ACCURACY`]. The arithmetic is plain.
 
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,8 @@ impl SolutionEvidence {
             return Err(CertificateError::OutOfRange { what, value: 0.0, range });
         };
         if multipliers.len() != data.len() || layout.len() != data.dimension() {
-            let (what, range) = ("the number of multipliers", "one for every equation of a linear model with one output");
+            let (what, range) =
+                ("the number of multipliers", "one for every equation of a linear model with one output");
             return Err(CertificateError::OutOfRange { what, value: multipliers.len() as f64, range });
         }
         let misfit = |w: &[f64]| {

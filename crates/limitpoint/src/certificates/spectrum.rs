@@ -8,11 +8,11 @@
 //! σ̂ᵢ √((1 − δ_U)(1 − δ_V)) − r  ≤  σᵢ(A)  ≤  σ̂ᵢ √((1 + δ_U)(1 + δ_V)) + r
 //! ```
 //!
-//! because the singular values of Û lie in [√(1 − δ_U), √(1 + δ_U)], multiplying by a matrix with singular values in [a, b]
-//! moves σᵢ by a factor in [a, b] (Horn and Johnson 1991, Theorem 3.3.16; the lower end since Û is injective), and adding a
-//! matrix moves it by at most its norm (Weyl). For a symmetric matrix and its eigenvalues λᵢ(Q̂Λ̂Q̂ᵀ) ∈ λ̂ᵢ·[1 − δ, 1 + δ]
-//! (Ostrowski; Horn and Johnson 2013, Theorem 4.5.9). δ and r are bounded in interval arithmetic, so nothing is believed of
-//! the program that found the decomposition.
+//! because the singular values of Û lie in [√(1 − δ_U), √(1 + δ_U)], multiplying by a matrix with singular values in
+//! [a, b] moves σᵢ by a factor in [a, b] (Horn and Johnson 1991, Theorem 3.3.16; the lower end since Û is injective),
+//! and adding a matrix moves it by at most its norm (Weyl). For a symmetric matrix and its eigenvalues λᵢ(Q̂Λ̂Q̂ᵀ) ∈
+//! λ̂ᵢ·[1 − δ, 1 + δ] (Ostrowski; Horn and Johnson 2013, Theorem 4.5.9). δ and r are bounded in interval arithmetic, so
+//! nothing is believed of the program that found the decomposition.
 
 use super::interval::{ExactSum, Interval, enclosed_dot, enclosed_sum};
 use crate::linalg::{Eigen, LinalgError, Svd};
@@ -104,15 +104,17 @@ fn near_isometry(columns: &[&[f64]]) -> Interval {
     Interval::point(1.0) + Interval::new(-defect.min(1.0), defect)
 }
 
-/// An upper bound of ‖A − Σₖ valueₖ leftₖ rightₖᵀ‖_F for a row-major A; `square` bounds the largest squared singular value of
-/// the right vectors.
+/// An upper bound of ‖A − Σₖ valueₖ leftₖ rightₖᵀ‖_F for a row-major A; `square` bounds the largest squared singular
+/// value of the right vectors.
 ///
-/// The products bₖ = fl(valueₖ leftₖ) are formed first; what their rounding leaves out is at most 2⁻⁵³|bₖ| in every entry.
+/// The products bₖ = fl(valueₖ leftₖ) are formed first; what their rounding leaves out is at most 2⁻⁵³|bₖ| in every
+/// entry.
 fn residual(matrix: &[f64], left: &[&[f64]], values: &[f64], right: &[&[f64]], square: f64) -> f64 {
     let (rows, cols) = (left.first().map_or(0, |v| v.len()), right.first().map_or(0, |v| v.len()));
     let scaled: Vec<Vec<f64>> =
         left.iter().zip(values).map(|(column, value)| column.iter().map(|x| value * x).collect()).collect();
-    let rounding = Interval::point(f64::EPSILON) * Interval::point(length(scaled.iter().flatten().map(|x| Interval::point(*x))));
+    let rounding =
+        Interval::point(f64::EPSILON) * Interval::point(length(scaled.iter().flatten().map(|x| Interval::point(*x))));
     let rounding = rounding + Interval::point(f64::MIN_POSITIVE); // products that vanish
     let mut sums = vec![ExactSum::default(); cols];
     let mut total = ExactSum::default();

@@ -155,8 +155,7 @@ pub fn check_certificate(path: &Path) -> Result<CheckedCertificate, RunError> {
         }
     }
     let start = certificate.start.map(|start| draw(&start, &layout));
-    let subject =
-        Subject { data: &split.train, model: &certificate.model, weights: &weights, start: start.as_deref() };
+    let subject = Subject { data: &split.train, model: &certificate.model, weights: &weights, start: start.as_deref() };
     disagreements.extend(certificate.check(&subject)?);
     Ok(CheckedCertificate { certificate, disagreements })
 }
@@ -195,8 +194,8 @@ fn draw(start: &StartReference, layout: &ParamLayout) -> Vec<f64> {
 fn claim(task: &Task, data: &Dataset, norm: Option<&NormSpec>) -> Result<Claim, RunError> {
     let refuse = |why: &str| RunError::NoClaim { run: task.label.name.clone(), why: why.to_owned() };
     let measure = norm.map_or_else(|| task.measure(), |norm| Some(Measure::Norm(norm.clone())));
-    let measure = measure
-        .ok_or_else(|| refuse("no norm is known whose margin its optimiser maximises; name one with --norm"))?;
+    let measure =
+        measure.ok_or_else(|| refuse("no norm is known whose margin its optimiser maximises; name one with --norm"))?;
     let linear = task.recipe.model == ModelSpec::Linear;
     match (&data.targets, linear) {
         (Targets::Values(_), true) => {

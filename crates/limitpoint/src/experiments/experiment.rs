@@ -114,8 +114,8 @@ impl Experiment {
         Ok(manifests)
     }
 
-    /// Computes the exact optima that the runs of a linear model are compared with, of problems of up to `entries` entries,
-    /// and writes them to `judge.json`; the report shows them as lines.
+    /// Computes the exact optima that the runs of a linear model are compared with, of problems of up to `entries`
+    /// entries, and writes them to `judge.json`; the report shows them as lines.
     pub fn judge(&self, folder: &Path, entries: usize) -> Result<JudgeRecord, RunError> {
         let data = self.load_data()?;
         let sets: Vec<_> = self.tasks.iter().map(|task| (task, &*data[&data_key(task)])).collect();

@@ -66,8 +66,8 @@ pub use plan::{Plan, PlanPoint, plan};
 pub use rates::{OptimiserRates, rates};
 pub use recipe::{CertificateRule, Observe, Recipe, Stop};
 pub use record::{
-    Analysis, Band, CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, Finding, Group, HistogramRecord, Metrics,
-    Portrait, ReferenceLine, RunRecord, Summary, SummaryCell, SummaryColumn, SummaryRow,
+    Analysis, Band, CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, Finding, Group,
+    HistogramRecord, Metrics, Portrait, ReferenceLine, RunRecord, Summary, SummaryCell, SummaryColumn, SummaryRow,
 };
 pub use run::{Progress, Watcher};
 pub use schema::schema;
@@ -125,7 +125,7 @@ pub enum RunError {
     },
     /// Data that changed since the run.
     #[error(
-        "the data of {} are not those it was trained on: SHA-256 {found} instead of {expected}; restore the files they come from",
+        "the data of {} are not those it was trained on: SHA-256 {found} instead of {expected}; restore their files",
         folder.display()
     )]
     OtherData {

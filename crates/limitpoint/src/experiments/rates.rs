@@ -39,7 +39,12 @@ pub fn rates(record: &ExperimentRecord, settings: &RateSettings) -> Vec<Optimise
     groups.into_iter().map(|(name, runs)| fit_group(record, name, &runs, settings)).collect()
 }
 
-fn fit_group(record: &ExperimentRecord, optimiser: String, runs: &[&RunRecord], settings: &RateSettings) -> OptimiserRates {
+fn fit_group(
+    record: &ExperimentRecord,
+    optimiser: String,
+    runs: &[&RunRecord],
+    settings: &RateSettings,
+) -> OptimiserRates {
     let recorded = |key: &&String| !runs[0].metrics.column(&format!("norm.{key}")).is_empty();
     let norm = runs[0].geometry.as_ref().filter(recorded).cloned().unwrap_or_else(|| "l2".to_owned());
     let column = format!("margin.{norm}");
@@ -59,7 +64,8 @@ fn fit_group(record: &ExperimentRecord, optimiser: String, runs: &[&RunRecord], 
 /// L with margin = q_min/‖θ‖^L at the last row, rounded to a thousandth.
 fn degree(run: &RunRecord, norm: &str) -> Option<f64> {
     let last = |name: &str| run.metrics.last(name);
-    let (smallest, margin, size) = (last("smallest_margin")?, last(&format!("margin.{norm}"))?, last(&format!("norm.{norm}"))?);
+    let (smallest, margin, size) =
+        (last("smallest_margin")?, last(&format!("margin.{norm}"))?, last(&format!("norm.{norm}"))?);
     let degree = (smallest / margin).ln() / size.ln();
     (smallest > 0.0 && degree.is_finite()).then(|| (1e3 * degree).round() / 1e3)
 }
@@ -112,7 +118,8 @@ mod tests {
             ("margin.l2", vec![1.0; u.len()]),
         ];
         let (names, values) = columns.into_iter().map(|(name, values)| (name.to_owned(), values)).unzip();
-        let run = RunRecord { metrics: Metrics { columns: names, values }, optimiser: "flow".into(), ..Default::default() };
+        let run =
+            RunRecord { metrics: Metrics { columns: names, values }, optimiser: "flow".into(), ..Default::default() };
         ExperimentRecord { runs: vec![run], ..Default::default() }
     }
 

@@ -10,7 +10,8 @@ use super::files::RecordError;
 use super::journal::hexadecimal;
 use crate::params::ParamLayout;
 
-/// Reads the weights of a layout from a safetensors file of doubles, such as a checkpoint; other tensors are left alone.
+/// Reads the weights of a layout from a safetensors file of doubles, such as a checkpoint; other tensors are left
+/// alone.
 pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<Vec<f64>, RecordError> {
     let bytes = std::fs::read(path).map_err(|source| RecordError::io("read", path, source))?;
     let damaged = |what: String| RecordError::damaged(path, what);

@@ -54,8 +54,10 @@ impl Cholesky {
                 self.factor[j * size + i] = a[i * size + j];
             }
         }
-        let regularization =
-            LltRegularization { dynamic_regularization_delta: 1e128 * floor.signum().max(0.0), dynamic_regularization_epsilon: floor };
+        let regularization = LltRegularization {
+            dynamic_regularization_delta: 1e128 * floor.signum().max(0.0),
+            dynamic_regularization_epsilon: floor,
+        };
         cholesky_in_place(
             MatMut::from_column_major_slice_mut(&mut self.factor, size, size),
             regularization,
@@ -100,7 +102,8 @@ mod tests {
         let mut a = vec![0.0; size * size];
         for i in 0..size {
             for j in 0..size {
-                a[i * size + j] = (0..size).map(|k| entry(i, k) * entry(j, k)).sum::<f64>() + if i == j { 1.0 } else { 0.0 };
+                a[i * size + j] =
+                    (0..size).map(|k| entry(i, k) * entry(j, k)).sum::<f64>() + if i == j { 1.0 } else { 0.0 };
             }
         }
         let expected: Vec<f64> = (0..size).map(|i| (i % 7) as f64 - 3.0).collect();

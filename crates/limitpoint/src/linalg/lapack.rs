@@ -244,9 +244,19 @@ macro_rules! routines {
         /// C ← alpha op(A) op(B) + beta C, with op(A) m × k and op(B) k × n.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $gemm(
-            transa: *const c_char, transb: *const c_char, m: *const c_int, n: *const c_int, k: *const c_int,
-            alpha: *const $t, a: *const $t, lda: *const c_int, b: *const $t, ldb: *const c_int, beta: *const $t,
-            c: *mut $t, ldc: *const c_int,
+            transa: *const c_char,
+            transb: *const c_char,
+            m: *const c_int,
+            n: *const c_int,
+            k: *const c_int,
+            alpha: *const $t,
+            a: *const $t,
+            lda: *const c_int,
+            b: *const $t,
+            ldb: *const c_int,
+            beta: *const $t,
+            c: *mut $t,
+            ldc: *const c_int,
         ) {
             // SAFETY: the caller passes operands of the shapes that the arguments describe.
             unsafe {
@@ -261,8 +271,17 @@ macro_rules! routines {
         /// y ← alpha op(A) x + beta y, with A m × n and positive strides.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $gemv(
-            trans: *const c_char, m: *const c_int, n: *const c_int, alpha: *const $t, a: *const $t, lda: *const c_int,
-            x: *const $t, incx: *const c_int, beta: *const $t, y: *mut $t, incy: *const c_int,
+            trans: *const c_char,
+            m: *const c_int,
+            n: *const c_int,
+            alpha: *const $t,
+            a: *const $t,
+            lda: *const c_int,
+            x: *const $t,
+            incx: *const c_int,
+            beta: *const $t,
+            y: *mut $t,
+            incy: *const c_int,
         ) {
             // SAFETY: the caller passes operands of the shapes that the arguments describe.
             unsafe {
@@ -277,8 +296,16 @@ macro_rules! routines {
         /// y ← alpha A x + beta y, with A symmetric and positive strides.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $symv(
-            uplo: *const c_char, n: *const c_int, alpha: *const $t, a: *const $t, lda: *const c_int, x: *const $t,
-            incx: *const c_int, beta: *const $t, y: *mut $t, incy: *const c_int,
+            uplo: *const c_char,
+            n: *const c_int,
+            alpha: *const $t,
+            a: *const $t,
+            lda: *const c_int,
+            x: *const $t,
+            incx: *const c_int,
+            beta: *const $t,
+            y: *mut $t,
+            incy: *const c_int,
         ) {
             // SAFETY: the caller passes operands of the shapes that the arguments describe.
             unsafe {
@@ -292,8 +319,16 @@ macro_rules! routines {
         /// C ← alpha op(A) op(A)ᵀ + beta C on one triangle, with op(A) n × k.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $syrk(
-            uplo: *const c_char, trans: *const c_char, n: *const c_int, k: *const c_int, alpha: *const $t,
-            a: *const $t, lda: *const c_int, beta: *const $t, c: *mut $t, ldc: *const c_int,
+            uplo: *const c_char,
+            trans: *const c_char,
+            n: *const c_int,
+            k: *const c_int,
+            alpha: *const $t,
+            a: *const $t,
+            lda: *const c_int,
+            beta: *const $t,
+            c: *mut $t,
+            ldc: *const c_int,
         ) {
             // SAFETY: the caller passes operands of the shapes that the arguments describe.
             unsafe {
@@ -307,8 +342,17 @@ macro_rules! routines {
         /// C ← alpha (op(A) op(B)ᵀ + op(B) op(A)ᵀ) + beta C on one triangle, with op(A) and op(B) n × k.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $syr2k(
-            uplo: *const c_char, trans: *const c_char, n: *const c_int, k: *const c_int, alpha: *const $t,
-            a: *const $t, lda: *const c_int, b: *const $t, ldb: *const c_int, beta: *const $t, c: *mut $t,
+            uplo: *const c_char,
+            trans: *const c_char,
+            n: *const c_int,
+            k: *const c_int,
+            alpha: *const $t,
+            a: *const $t,
+            lda: *const c_int,
+            b: *const $t,
+            ldb: *const c_int,
+            beta: *const $t,
+            c: *mut $t,
             ldc: *const c_int,
         ) {
             // SAFETY: the caller passes operands of the shapes that the arguments describe.
@@ -326,7 +370,11 @@ macro_rules! routines {
         /// A ← its Cholesky factor on one triangle: L with A = L Lᵀ, or U with A = Uᵀ U.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $potrf(
-            uplo: *const c_char, n: *const c_int, a: *mut $t, lda: *const c_int, info: *mut c_int,
+            uplo: *const c_char,
+            n: *const c_int,
+            a: *mut $t,
+            lda: *const c_int,
+            info: *mut c_int,
         ) {
             // SAFETY: the caller passes operands of the shapes that the arguments describe.
             unsafe {
@@ -345,8 +393,14 @@ macro_rules! routines {
         /// B ← A⁻¹B, where `a` holds the factor that `potrf` left.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $potrs(
-            uplo: *const c_char, n: *const c_int, nrhs: *const c_int, a: *const $t, lda: *const c_int, b: *mut $t,
-            ldb: *const c_int, info: *mut c_int,
+            uplo: *const c_char,
+            n: *const c_int,
+            nrhs: *const c_int,
+            a: *const $t,
+            lda: *const c_int,
+            b: *mut $t,
+            ldb: *const c_int,
+            info: *mut c_int,
         ) {
             // SAFETY: the caller passes operands of the shapes that the arguments describe.
             unsafe {
@@ -363,8 +417,14 @@ macro_rules! routines {
         /// A ← its LU factors, B ← A⁻¹B, by elimination with row exchanges.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $gesv(
-            n: *const c_int, nrhs: *const c_int, a: *mut $t, lda: *const c_int, ipiv: *mut c_int, b: *mut $t,
-            ldb: *const c_int, info: *mut c_int,
+            n: *const c_int,
+            nrhs: *const c_int,
+            a: *mut $t,
+            lda: *const c_int,
+            ipiv: *mut c_int,
+            b: *mut $t,
+            ldb: *const c_int,
+            info: *mut c_int,
         ) {
             // SAFETY: the caller passes operands of the shapes that the arguments describe.
             unsafe {
@@ -385,10 +445,27 @@ macro_rules! routines {
         /// All eigenvalues (`range` = A), increasing, and for `jobz` = V the eigenvectors, of a symmetric matrix.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $syevr(
-            jobz: *const c_char, range: *const c_char, uplo: *const c_char, n: *const c_int, a: *mut $t,
-            lda: *const c_int, _vl: *const $t, _vu: *const $t, _il: *const c_int, _iu: *const c_int,
-            _abstol: *const $t, m: *mut c_int, w: *mut $t, z: *mut $t, ldz: *const c_int, _isuppz: *mut c_int,
-            work: *mut $t, lwork: *const c_int, iwork: *mut c_int, liwork: *const c_int, info: *mut c_int,
+            jobz: *const c_char,
+            range: *const c_char,
+            uplo: *const c_char,
+            n: *const c_int,
+            a: *mut $t,
+            lda: *const c_int,
+            _vl: *const $t,
+            _vu: *const $t,
+            _il: *const c_int,
+            _iu: *const c_int,
+            _abstol: *const $t,
+            m: *mut c_int,
+            w: *mut $t,
+            z: *mut $t,
+            ldz: *const c_int,
+            _isuppz: *mut c_int,
+            work: *mut $t,
+            lwork: *const c_int,
+            iwork: *mut c_int,
+            liwork: *const c_int,
+            info: *mut c_int,
         ) {
             // SAFETY: the caller passes operands of the shapes that the arguments describe.
             unsafe {
@@ -419,9 +496,20 @@ macro_rules! routines {
         /// A = U diag(s) Vᵀ in thin form (`jobz` = S).
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $gesdd(
-            jobz: *const c_char, m: *const c_int, n: *const c_int, a: *mut $t, lda: *const c_int, s: *mut $t,
-            u: *mut $t, ldu: *const c_int, vt: *mut $t, ldvt: *const c_int, work: *mut $t, lwork: *const c_int,
-            _iwork: *mut c_int, info: *mut c_int,
+            jobz: *const c_char,
+            m: *const c_int,
+            n: *const c_int,
+            a: *mut $t,
+            lda: *const c_int,
+            s: *mut $t,
+            u: *mut $t,
+            ldu: *const c_int,
+            vt: *mut $t,
+            ldvt: *const c_int,
+            work: *mut $t,
+            lwork: *const c_int,
+            _iwork: *mut c_int,
+            info: *mut c_int,
         ) {
             // SAFETY: the caller passes operands of the shapes that the arguments describe.
             unsafe { $gesvd(jobz, jobz, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, info) }
@@ -430,9 +518,20 @@ macro_rules! routines {
         /// A = U diag(s) Vᵀ in thin form (`jobu` = `jobvt` = S).
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $gesvd(
-            jobu: *const c_char, jobvt: *const c_char, m: *const c_int, n: *const c_int, a: *mut $t,
-            lda: *const c_int, s: *mut $t, u: *mut $t, ldu: *const c_int, vt: *mut $t, ldvt: *const c_int,
-            work: *mut $t, lwork: *const c_int, info: *mut c_int,
+            jobu: *const c_char,
+            jobvt: *const c_char,
+            m: *const c_int,
+            n: *const c_int,
+            a: *mut $t,
+            lda: *const c_int,
+            s: *mut $t,
+            u: *mut $t,
+            ldu: *const c_int,
+            vt: *mut $t,
+            ldvt: *const c_int,
+            work: *mut $t,
+            lwork: *const c_int,
+            info: *mut c_int,
         ) {
             // SAFETY: the caller passes operands of the shapes that the arguments describe.
             unsafe {
@@ -488,7 +587,11 @@ mod tests {
     fn positive(n: usize, ld: usize, uplo: c_char) -> (Vec<f64>, Vec<Vec<f64>>) {
         let b = random(n, n, n, "positive");
         let full: Vec<Vec<f64>> = (0..n)
-            .map(|i| (0..n).map(|j| (0..n).map(|k| b[i + k * n] * b[j + k * n]).sum::<f64>() + f64::from(u8::from(i == j))).collect())
+            .map(|i| {
+                (0..n)
+                    .map(|j| (0..n).map(|k| b[i + k * n] * b[j + k * n]).sum::<f64>() + f64::from(u8::from(i == j)))
+                    .collect()
+            })
             .collect();
         let mut stored = vec![f64::NAN; ld * n];
         triangle(uplo, n).for_each(|(i, j)| stored[i + j * ld] = full[i][j]);
@@ -514,8 +617,19 @@ mod tests {
                 // SAFETY: the buffers have ld·columns entries.
                 unsafe {
                     dgemm_(
-                        &(ta as c_char), &(tb as c_char), &(m as c_int), &(n as c_int), &(k as c_int), &2.0, a.as_ptr(),
-                        &(ld as c_int), b.as_ptr(), &(ld as c_int), &beta, c.as_mut_ptr(), &(ld as c_int),
+                        &(ta as c_char),
+                        &(tb as c_char),
+                        &(m as c_int),
+                        &(n as c_int),
+                        &(k as c_int),
+                        &2.0,
+                        a.as_ptr(),
+                        &(ld as c_int),
+                        b.as_ptr(),
+                        &(ld as c_int),
+                        &beta,
+                        c.as_mut_ptr(),
+                        &(ld as c_int),
                     );
                 }
                 for (i, j) in rectangle(m, n) {
@@ -537,8 +651,17 @@ mod tests {
         // SAFETY: a has ld·n entries, x n with stride 2, y m with stride 3.
         unsafe {
             dgemv_(
-                &(b'N' as c_char), &(m as c_int), &(n as c_int), &2.0, a.as_ptr(), &(ld as c_int), x.as_ptr(), &2, &3.0,
-                y.as_mut_ptr(), &3,
+                &(b'N' as c_char),
+                &(m as c_int),
+                &(n as c_int),
+                &2.0,
+                a.as_ptr(),
+                &(ld as c_int),
+                x.as_ptr(),
+                &2,
+                &3.0,
+                y.as_mut_ptr(),
+                &3,
             );
         }
         for i in 0..m {
@@ -549,8 +672,17 @@ mod tests {
         // SAFETY: as above, with the matrix transposed.
         unsafe {
             dgemv_(
-                &(b'T' as c_char), &(m as c_int), &(n as c_int), &1.0, a.as_ptr(), &(ld as c_int), y.as_ptr(), &3, &0.0,
-                z.as_mut_ptr(), &1,
+                &(b'T' as c_char),
+                &(m as c_int),
+                &(n as c_int),
+                &1.0,
+                a.as_ptr(),
+                &(ld as c_int),
+                y.as_ptr(),
+                &3,
+                &0.0,
+                z.as_mut_ptr(),
+                &1,
             );
         }
         (0..n).for_each(|j| assert!(close(z[j], (0..m).map(|i| a[i + j * ld] * y[3 * i]).sum())));
@@ -559,7 +691,18 @@ mod tests {
             let mut y = vec![1.0; n];
             // SAFETY: the triangle is n × n inside ld·n entries, the vectors have n.
             unsafe {
-                dsymv_(&uplo, &(n as c_int), &2.0, stored.as_ptr(), &(ld as c_int), x.as_ptr(), &2, &1.0, y.as_mut_ptr(), &1);
+                dsymv_(
+                    &uplo,
+                    &(n as c_int),
+                    &2.0,
+                    stored.as_ptr(),
+                    &(ld as c_int),
+                    x.as_ptr(),
+                    &2,
+                    &1.0,
+                    y.as_mut_ptr(),
+                    &1,
+                );
             }
             for i in 0..n {
                 assert!(close(y[i], 2.0 * (0..n).map(|j| full[i][j] * x[2 * j]).sum::<f64>() + 1.0));
@@ -579,12 +722,30 @@ mod tests {
             // SAFETY: the buffers have ld·columns entries.
             unsafe {
                 dsyrk_(
-                    &uplo, &(trans as c_char), &(n as c_int), &(k as c_int), &2.0, a.as_ptr(), &(ld as c_int), &0.5,
-                    c.as_mut_ptr(), &(ld as c_int),
+                    &uplo,
+                    &(trans as c_char),
+                    &(n as c_int),
+                    &(k as c_int),
+                    &2.0,
+                    a.as_ptr(),
+                    &(ld as c_int),
+                    &0.5,
+                    c.as_mut_ptr(),
+                    &(ld as c_int),
                 );
                 dsyr2k_(
-                    &uplo, &(trans as c_char), &(n as c_int), &(k as c_int), &2.0, a.as_ptr(), &(ld as c_int),
-                    b.as_ptr(), &(ld as c_int), &0.5, d.as_mut_ptr(), &(ld as c_int),
+                    &uplo,
+                    &(trans as c_char),
+                    &(n as c_int),
+                    &(k as c_int),
+                    &2.0,
+                    a.as_ptr(),
+                    &(ld as c_int),
+                    b.as_ptr(),
+                    &(ld as c_int),
+                    &0.5,
+                    d.as_mut_ptr(),
+                    &(ld as c_int),
                 );
             }
             let inside: Vec<(usize, usize)> = triangle(uplo, n).collect();
@@ -614,7 +775,14 @@ mod tests {
                 dpotrf_(&uplo, &(n as c_int), stored.as_mut_ptr(), &(ld as c_int), &mut info);
                 assert_eq!(info, 0);
                 dpotrs_(
-                    &uplo, &(n as c_int), &2, stored.as_ptr(), &(ld as c_int), b.as_mut_ptr(), &(ld as c_int), &mut info,
+                    &uplo,
+                    &(n as c_int),
+                    &2,
+                    stored.as_ptr(),
+                    &(ld as c_int),
+                    b.as_mut_ptr(),
+                    &(ld as c_int),
+                    &mut info,
                 );
             }
             let factor = |i: usize, k: usize| match (uplo == UPPER, k <= i) {
@@ -665,9 +833,27 @@ mod tests {
                 // SAFETY: all buffers have the sizes that LAPACK asks for, the workspace that of the query.
                 unsafe {
                     dsyevr_(
-                        &(b'V' as c_char), &(b'A' as c_char), &uplo, &(n as c_int), stored.as_mut_ptr(), &(ld as c_int),
-                        &0.0, &0.0, &0, &0, &-1.0, &mut found, w.as_mut_ptr(), z.as_mut_ptr(), &(ld as c_int),
-                        support.as_mut_ptr(), work.as_mut_ptr(), &length, iwork.as_mut_ptr(), &length, &mut info,
+                        &(b'V' as c_char),
+                        &(b'A' as c_char),
+                        &uplo,
+                        &(n as c_int),
+                        stored.as_mut_ptr(),
+                        &(ld as c_int),
+                        &0.0,
+                        &0.0,
+                        &0,
+                        &0,
+                        &-1.0,
+                        &mut found,
+                        w.as_mut_ptr(),
+                        z.as_mut_ptr(),
+                        &(ld as c_int),
+                        support.as_mut_ptr(),
+                        work.as_mut_ptr(),
+                        &length,
+                        iwork.as_mut_ptr(),
+                        &length,
+                        &mut info,
                     );
                 }
                 assert_eq!((info, found), if length == -1 { (0, 0) } else { (0, n as c_int) });
@@ -694,13 +880,37 @@ mod tests {
                 // SAFETY: all buffers have the sizes that LAPACK asks for, the workspace that of the query.
                 unsafe {
                     dgesdd_(
-                        &job, &sizes.0, &sizes.1, a.clone().as_mut_ptr(), &sizes.3, s.as_mut_ptr(), u.as_mut_ptr(),
-                        &sizes.0, vt.as_mut_ptr(), &sizes.2, work.as_mut_ptr(), &length, iwork.as_mut_ptr(), &mut info,
+                        &job,
+                        &sizes.0,
+                        &sizes.1,
+                        a.clone().as_mut_ptr(),
+                        &sizes.3,
+                        s.as_mut_ptr(),
+                        u.as_mut_ptr(),
+                        &sizes.0,
+                        vt.as_mut_ptr(),
+                        &sizes.2,
+                        work.as_mut_ptr(),
+                        &length,
+                        iwork.as_mut_ptr(),
+                        &mut info,
                     );
                     assert_eq!(info, 0);
                     sgesvd_(
-                        &job, &job, &sizes.0, &sizes.1, single.clone().as_mut_ptr(), &sizes.3, s1.as_mut_ptr(),
-                        u1.as_mut_ptr(), &sizes.0, vt1.as_mut_ptr(), &sizes.2, work1.as_mut_ptr(), &length, &mut info,
+                        &job,
+                        &job,
+                        &sizes.0,
+                        &sizes.1,
+                        single.clone().as_mut_ptr(),
+                        &sizes.3,
+                        s1.as_mut_ptr(),
+                        u1.as_mut_ptr(),
+                        &sizes.0,
+                        vt1.as_mut_ptr(),
+                        &sizes.2,
+                        work1.as_mut_ptr(),
+                        &length,
+                        &mut info,
                     );
                     assert_eq!(info, 0);
                 }
@@ -721,9 +931,27 @@ mod tests {
         // SAFETY: a 4 × 4 matrix; without eigenvectors z is not touched.
         unsafe {
             dsyevr_(
-                &(b'N' as c_char), &(b'A' as c_char), &UPPER, &4, a.as_mut_ptr(), &4, &0.0, &0.0, &0, &0, &-1.0,
-                &mut found, w.as_mut_ptr(), z.as_mut_ptr(), &4, support.as_mut_ptr(), work.as_mut_ptr(), &1,
-                iwork.as_mut_ptr(), &1, &mut info,
+                &(b'N' as c_char),
+                &(b'A' as c_char),
+                &UPPER,
+                &4,
+                a.as_mut_ptr(),
+                &4,
+                &0.0,
+                &0.0,
+                &0,
+                &0,
+                &-1.0,
+                &mut found,
+                w.as_mut_ptr(),
+                z.as_mut_ptr(),
+                &4,
+                support.as_mut_ptr(),
+                work.as_mut_ptr(),
+                &1,
+                iwork.as_mut_ptr(),
+                &1,
+                &mut info,
             );
         }
         assert!(info == 0 && w.iter().all(|x| x.is_nan()));

@@ -37,7 +37,9 @@ pub enum LinalgError {
         cols: usize,
     },
     /// A matrix to factor is not positive definite.
-    #[error("a {size}x{size} matrix is not positive definite, so it has no Cholesky factor; check it for dependent rows")]
+    #[error(
+        "a {size}x{size} matrix is not positive definite, so it has no Cholesky factor; check it for dependent rows"
+    )]
     NotPositive {
         /// Rows of the matrix.
         size: usize,

@@ -122,7 +122,12 @@ pub fn solve_margin_gram(gram: &Matrix) -> Result<MarginSolution, ReferenceError
             (0..gram.rows).filter(|i| products[*i] < floor && set.binary_search(i).is_err()).collect();
         if violated.is_empty() {
             let bracket = Bracket { lower, upper };
-            return Ok(MarginSolution { bracket, direction: Vec::new(), multipliers: Multipliers::of_rows(rows), iterations });
+            return Ok(MarginSolution {
+                bracket,
+                direction: Vec::new(),
+                multipliers: Multipliers::of_rows(rows),
+                iterations,
+            });
         }
         violated.sort_by(|a, b| products[*a].total_cmp(&products[*b]));
         violated.truncate(set.len().max(50) / 2);
@@ -158,7 +163,9 @@ pub(super) fn ball_of(norm: &NormSpec, layout: &ParamLayout) -> Option<BallSpec>
             }
             Some(BallSpec::Euclid(theta))
         }
-        NormSpec::Max { blocks } => blockwise(blocks, layout, &|norm| matches!(norm, NormSpec::Linf), f64::recip).map(BallSpec::Box),
+        NormSpec::Max { blocks } => {
+            blockwise(blocks, layout, &|norm| matches!(norm, NormSpec::Linf), f64::recip).map(BallSpec::Box)
+        }
         NormSpec::Sum { blocks } => {
             let l1 = |norm: &NormSpec| matches!(norm, NormSpec::L1 | NormSpec::L1Averaged);
             blockwise(blocks, layout, &l1, |c| c).map(BallSpec::Cross)
@@ -240,7 +247,11 @@ fn solve_dense(
     let multipliers = Multipliers {
         rows: found.multipliers[..rows].to_vec(),
         kinks: found.multipliers[rows..rows + kinks].to_vec(),
-        cone: found.multipliers[rows + kinks..].iter().zip(&scales[rows + kinks..]).map(|(s, c)| s * scale / c).collect(),
+        cone: found.multipliers[rows + kinks..]
+            .iter()
+            .zip(&scales[rows + kinks..])
+            .map(|(s, c)| s * scale / c)
+            .collect(),
     };
     Ok((v, multipliers, found.iterations))
 }

@@ -6,11 +6,17 @@
 //! | file | holds |
 //! |---|---|
 //! | `problem` | the margin problem, its two forms and its bracket |
-//! | `margin` | solving it: which method, working sets, refinement |
+//! | `margin` | solving it: which method, on which rows |
+//! | `interior` | a dense interior-point method for ℓ1, ℓ2, ℓ∞ and their weighted forms |
+//! | `conic` | every other norm, through Clarabel's cones |
+//! | `refine` | the last digits, on the active set |
+//! | `max_margin`, `uniqueness` | exact max margins, whether they are unique, or the proof that there are none |
+//! | `interpolate` | the solution of Xw = y of least norm, potential or divergence |
 
 mod conic;
 mod error;
 mod interior;
+mod interpolate;
 mod margin;
 mod max_margin;
 mod problem;
@@ -22,7 +28,8 @@ mod uniqueness;
 mod tests;
 
 pub use error::ReferenceError;
-pub use max_margin::{MarginStatus, MaxMargin, max_margin};
+pub use interpolate::{Interpolation, InterpolationTarget, interpolate, stack_equations};
 pub use margin::{MarginSolution, solve_margin, solve_margin_gram};
-pub use uniqueness::Uniqueness;
+pub use max_margin::{MarginStatus, MaxMargin, max_margin};
 pub use problem::{Bracket, KinkRow, MarginProblem, Multipliers, SparseRow, add_sparse, sparse_dot};
+pub use uniqueness::Uniqueness;

@@ -16,8 +16,8 @@
 use super::ReferenceError;
 use crate::data::{Dataset, Targets};
 use crate::linalg::{Matrix, add_scaled, dot, norm2};
-use crate::numeric::compensated_dot;
 use crate::norms::{Norm, NormSpec};
+use crate::numeric::compensated_dot;
 use crate::params::ParamLayout;
 
 /// A vector with few entries, as runs of (first entry, values).
@@ -113,7 +113,11 @@ impl MarginProblem {
             return Err(ReferenceError::Rows { rows: rows.rows, columns: rows.cols, expected: layout.len() });
         }
         if let Some(at) = rows.data.iter().position(|x| !x.is_finite()) {
-            return Err(ReferenceError::NotFinite { row: at / rows.cols, column: at % rows.cols, value: rows.data[at] });
+            return Err(ReferenceError::NotFinite {
+                row: at / rows.cols,
+                column: at % rows.cols,
+                value: rows.data[at],
+            });
         }
         norm.build(&layout)?;
         Ok(Self { rows, kinks: Vec::new(), cone: Vec::new(), norm, layout, semidefinite: false })

@@ -35,7 +35,9 @@ fn problem(rows: Matrix, norm: &NormSpec) -> MarginProblem {
 
 #[test]
 fn l1_l2_and_linf_margins_are_proven_to_twelve_digits() {
-    for (rows, columns, count) in [(1, 4, 5), (5, 3, 20), (20, 10, 20), (10, 20, 20), (100, 10, 5), (30, 200, 3), (120, 60, 2)] {
+    for (rows, columns, count) in
+        [(1, 4, 5), (5, 3, 20), (20, 10, 20), (10, 20, 20), (100, 10, 5), (30, 200, 3), (120, 60, 2)]
+    {
         for seed in 0..count {
             let data = separable(rows, columns, 0.05, seed);
             for norm in &DENSE {
@@ -52,12 +54,17 @@ fn weighted_and_composed_polyhedral_norms_go_the_dense_way_and_are_proven_too() 
     let layout = ParamLayout::new([("a", 2, 3), ("b", 4, 1), ("c", 1, 2)]).unwrap().freeze(&["c"]).unwrap();
     let norms = [
         NormSpec::Quadratic { diagonal: (0..10).map(|i| 0.5 + i as f64).collect() },
-        NormSpec::Max { blocks: vec![BlockNorm::new("a", NormSpec::Linf).weighted(3.0), BlockNorm::new("*", NormSpec::Linf)] },
-        NormSpec::Sum { blocks: vec![BlockNorm::new("a", NormSpec::L1).weighted(0.25), BlockNorm::new("*", NormSpec::L1)] },
+        NormSpec::Max {
+            blocks: vec![BlockNorm::new("a", NormSpec::Linf).weighted(3.0), BlockNorm::new("*", NormSpec::Linf)],
+        },
+        NormSpec::Sum {
+            blocks: vec![BlockNorm::new("a", NormSpec::L1).weighted(0.25), BlockNorm::new("*", NormSpec::L1)],
+        },
     ];
     for norm in norms {
         assert!(margin::ball_of(&norm, &layout).is_some(), "{norm}");
-        let solution = solve_margin(&MarginProblem::new(separable(9, 12, 0.2, 3), norm.clone(), layout.clone()).unwrap()).unwrap();
+        let solution =
+            solve_margin(&MarginProblem::new(separable(9, 12, 0.2, 3), norm.clone(), layout.clone()).unwrap()).unwrap();
         assert!(solution.bracket.relative_gap() <= 1e-12, "{norm}: {:?}", solution.bracket);
         assert!(solution.direction[10..].iter().all(|x| *x == 0.0), "a frozen block moved under {norm}");
     }
@@ -76,9 +83,11 @@ fn a_single_point_has_its_dual_norm_as_margin() {
 #[test]
 fn repeated_and_parallel_points_do_not_disturb() {
     let once = Matrix::from_rows(&[&[3.0, -4.0], &[1.0, 1.0]]);
-    let often = Matrix::from_rows(&[&[3.0, -4.0], &[1.0, 1.0], &[3.0, -4.0], &[6.0, -8.0], &[1.0, 1.0], &[30.0, -40.0]]);
+    let often =
+        Matrix::from_rows(&[&[3.0, -4.0], &[1.0, 1.0], &[3.0, -4.0], &[6.0, -8.0], &[1.0, 1.0], &[30.0, -40.0]]);
     for norm in &DENSE {
-        let (a, b) = (max_margin(&problem(once.clone(), norm)).unwrap(), max_margin(&problem(often.clone(), norm)).unwrap());
+        let (a, b) =
+            (max_margin(&problem(once.clone(), norm)).unwrap(), max_margin(&problem(often.clone(), norm)).unwrap());
         assert!((a.margin / b.margin - 1.0).abs() < 1e-13, "{norm}");
         assert!(b.bracket.relative_gap() < 1e-12, "{norm}");
     }
@@ -93,7 +102,8 @@ fn tiny_margins_are_found() {
     }
     // x₁ = (1, 0.3), x₂ = −x₁ + (1e-9, 0): the distance of the segment from 0 is 1e-9·0.3/(2·|x₁|) in the limit; here the
     // weights themselves are rounded to 1e-16, so that the margin is proven to about 1e-6 of itself only
-    let solution = max_margin(&problem(Matrix::from_rows(&[&[1.0, 0.3], &[-1.0 + 1e-9, -0.3]]), &NormSpec::L2)).unwrap();
+    let solution =
+        max_margin(&problem(Matrix::from_rows(&[&[1.0, 0.3], &[-1.0 + 1e-9, -0.3]]), &NormSpec::L2)).unwrap();
     let expected = 1e-9 * 0.3 / (2.0 * 1.09_f64.sqrt());
     assert!((solution.margin / expected - 1.0).abs() < 1e-6, "{} against {expected}", solution.margin);
 }
@@ -226,7 +236,10 @@ fn kinks_let_a_row_choose_its_slope() {
                 least = least.min(worker.dual(&[p + 0.5 * (1.0 - p), 2.0 * e - (1.0 - p)]));
             }
         }
-        assert!((kinked.bracket.upper - least).abs() < 5e-3 && kinked.bracket.upper <= least + 1e-12, "{norm}: {least}");
+        assert!(
+            (kinked.bracket.upper - least).abs() < 5e-3 && kinked.bracket.upper <= least + 1e-12,
+            "{norm}: {least}"
+        );
         assert!(kinked.bracket.upper <= plain.upper + 1e-12);
     }
 }
@@ -260,6 +273,7 @@ fn bad_problems_are_refused_with_their_numbers() {
     assert!(refuse(Matrix::from_rows(&[&[1.0]])).contains("2 entries"));
     let data = Dataset::new("values", Matrix::from_rows(&[&[1.0]]), Targets::Values(vec![0.5]), vec![1]).unwrap();
     assert!(MarginProblem::linear(&data, NormSpec::L2).unwrap_err().to_string().contains("solve interpolate"));
-    let square = MarginProblem::new(Matrix::from_rows(&[&[1.0, 0.0]]), NormSpec::Nuclear, ParamLayout::vector(2)).unwrap();
+    let square =
+        MarginProblem::new(Matrix::from_rows(&[&[1.0, 0.0]]), NormSpec::Nuclear, ParamLayout::vector(2)).unwrap();
     assert!(square.semidefinite().unwrap_err().to_string().contains("2x1"));
 }

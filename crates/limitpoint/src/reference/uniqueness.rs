@@ -205,7 +205,8 @@ fn face_of_block(norm: &NormSpec, block: &Block, w: &[f64]) -> Result<Vec<Sparse
             };
             let left = complement(rows, &|k| svd.left(k).to_vec());
             let right = complement(cols, &|k| svd.right(k).to_vec());
-            let outer = |l: &Vec<f64>, r: &Vec<f64>| run(first, l.iter().flat_map(|a| r.iter().map(move |b| a * b)).collect());
+            let outer =
+                |l: &Vec<f64>, r: &Vec<f64>| run(first, l.iter().flat_map(|a| r.iter().map(move |b| a * b)).collect());
             left.iter().flat_map(|l| right.iter().map(move |r| outer(l, r))).collect()
         }
         NormSpec::Nuclear if !thin => {

@@ -161,7 +161,9 @@ fn certificates_are_shown_where_there_are_any() {
     let name = record.runs[0].name.clone();
     record.runs[0].certificate = certificate(Some(true), "certified");
     let own = own_part(&html(&record, &analysis));
-    assert!(own.contains("id=\"certificates\"") && own.contains("the claim &lt;1&gt;") && own.contains("a gap of 3e-4"));
+    for words in ["id=\"certificates\"", "the claim &lt;1&gt;", "a gap of 3e-4"] {
+        assert!(own.contains(words), "{words}");
+    }
     for (holds, mark) in [(Some(true), "✓"), (Some(false), "✗"), (None, "○")] {
         record.runs[0].certificate = certificate(holds, "so it is");
         let own = own_part(&html(&record, &analysis));

@@ -124,7 +124,12 @@ pub fn text(lines: &[Line]) -> String {
     let mut out = String::from("exact max margin          limitpoint      gap   margin\n");
     for line in lines {
         let problem = format!("{}, {} x {}", line.norm, line.rows, line.columns);
-        out += &format!("{problem:<22} {:>10.1} ms  {:>7.0e}   {:.12}\n", line.milliseconds, line.gap.max(0.0), line.margin);
+        out += &format!(
+            "{problem:<22} {:>10.1} ms  {:>7.0e}   {:.12}\n",
+            line.milliseconds,
+            line.gap.max(0.0),
+            line.margin
+        );
         for peer in &line.peers {
             let (name, inner) = match peer.solver {
                 "cvxpy" => ("cvxpy + Clarabel", "its solver alone"),

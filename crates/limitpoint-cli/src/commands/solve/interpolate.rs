@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use limitpoint::data::{Dataset, Targets, Task, read_npy};
 use limitpoint::linalg::Matrix;
 use limitpoint::params::ParamLayout;
@@ -18,17 +18,19 @@ use crate::commands::{print, say};
 
 /// Arguments of `solve interpolate`.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("geometry").required(true).args(["norm", "potential"])))]
 pub struct Interpolate {
     /// The examples, with real targets.
     #[command(flatten)]
     pub source: Source,
     /// Make ‖w − w₀‖ small: l1, l2, linf, lp (with --p), spectral, …; see `limitpoint list norms`.
-    #[arg(long, required_unless_present = "potential", conflicts_with = "potential")]
+    #[arg(long)]
     pub norm: Option<String>,
     /// The exponent of lp, such as 3 or 4/3.
     #[arg(long, requires = "norm")]
     pub p: Option<String>,
-    /// Make the Bregman divergence to w₀ small: entropy, hyperbolic:0.1, smoothed:3,1, …; see `limitpoint list potentials`.
+    /// Make the Bregman divergence to w₀ small: entropy, hyperbolic:0.1, smoothed:3,1, …; see `limitpoint list
+    /// potentials`.
     #[arg(long)]
     pub potential: Option<PotentialSpec>,
     /// w₀: an npy file, or numbers with commas between them; without it 0 for a norm, and the minimum of a potential.
@@ -161,7 +163,7 @@ fn text(
         ("status", "optimal".to_owned()),
         ("weights", shown(&found.weights)),
         ("objective", format!("{objective} = {}", found.objective)),
-        ("gap", format!("{:.1e} above the bound that the multipliers prove", found.gap())),
+        ("gap", format!("{:.1e}, to the bound that the multipliers prove", found.gap())),
         ("residual", format!("{:.1e}, ‖Xw − y‖/‖y‖", found.residual)),
         ("stationarity", format!("{:.1e}, after {} steps", found.stationarity, found.iterations)),
     ])

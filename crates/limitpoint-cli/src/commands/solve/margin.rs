@@ -145,7 +145,10 @@ impl Answer<'_> {
             pairs.push(("gap", format!("{:.1e}, proven between {lower} and {upper}", upper - lower)));
             pairs.push(("direction", shown(&found.direction)));
         } else {
-            pairs.push(("residual", format!("{:.1e}, the dual norm of the weighted sum of all rows", found.bracket.upper)));
+            pairs.push((
+                "residual",
+                format!("{:.1e}, the dual norm of the weighted sum of all rows", found.bracket.upper),
+            ));
         }
         let name = |row: &usize| match self.example(*row) {
             (example, None) => format!("{example} ({:.6})", found.dual[*row]),

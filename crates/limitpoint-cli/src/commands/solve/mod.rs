@@ -43,8 +43,8 @@ pub enum Problem {
 /// Where the examples are.
 #[derive(Debug, Args)]
 pub struct Source {
-    /// A file (npz with X and y, npy, csv, svmlight, …; see `limitpoint list data`), or data as recipes name them, such as
-    /// 'gaussians(count=12, margin=1.5)'.
+    /// A file (npz with X and y, npy, csv, svmlight, …; see `limitpoint list data`), or data as recipes name them, such
+    /// as 'gaussians(count=12, margin=1.5)'.
     #[arg(value_name = "DATA")]
     pub data: String,
     /// The seed of generated data.

@@ -14,6 +14,7 @@
 mod cell;
 mod curved;
 mod curved_system;
+mod descend;
 mod factor;
 mod finish;
 mod majorise;
@@ -139,10 +140,12 @@ pub enum PolishError {
     },
 }
 
-/// A point on the way, with everything but its τ.
+/// A point on the way.
 struct Candidate {
     params: Vec<f64>,
     proof: KktProof,
+    /// τ, where it does not come from the proof alone.
+    tau: Option<f64>,
 }
 
 /// What a method hands back.
@@ -192,20 +195,18 @@ pub fn polish(
     let outcome = match (Shallow::new(spec, data), Ball::of(norm)) {
         (Some(shallow), Some(ball)) if shallow.activation.degree() == 1 => cells(&shallow, ball, params, settings),
         (Some(shallow), Some(ball)) => curved(&shallow, ball, params, settings),
-        _ => todo!(),
+        _ => descend::descend(&mut *model, data, params, &geometry, &mut *measure, settings)?,
     };
     let size = measure.value(params);
     let mut best: Option<(f64, Candidate)> = None;
     for mut candidate in outcome.candidates {
         let factor = size / measure.value(&candidate.params);
         candidate.params.iter_mut().for_each(|w| *w *= factor);
-        let tau = candidate.proof.tau(
-            &mut *model,
-            &data.targets,
-            &candidate.params,
-            &mut *measure,
-            settings.kink_tolerance,
-        )?;
+        let tolerance = settings.kink_tolerance;
+        let tau = match candidate.tau {
+            Some(tau) => tau,
+            None => candidate.proof.tau(&mut *model, &data.targets, &candidate.params, &mut *measure, tolerance)?,
+        };
         if best.as_ref().is_none_or(|(least, _)| tau < *least) {
             best = Some((tau, candidate));
         }
@@ -213,8 +214,11 @@ pub fn polish(
             break;
         }
     }
-    let (tau_after, Candidate { params: polished, proof }) =
-        best.unwrap_or_else(|| (f64::INFINITY, Candidate { params: params.to_vec(), proof: KktProof { weights: Vec::new(), slopes: Vec::new() } }));
+    let unchanged = || {
+        let proof = KktProof { weights: Vec::new(), slopes: Vec::new() };
+        (f64::INFINITY, Candidate { params: params.to_vec(), proof, tau: None })
+    };
+    let (tau_after, Candidate { params: polished, proof, .. }) = best.unwrap_or_else(unchanged);
     let status = if tau_after <= settings.target { PolishStatus::Polished } else { PolishStatus::Stalled { why: outcome.why } };
     Ok(Polished {
         norm: norm.key(),
@@ -302,7 +306,7 @@ fn cells(shallow: &Shallow, ball: Ball, params: &[f64], settings: &PolishSetting
             (kink, if weight > 0.0 { point.kinks[k] / weight } else { 0.0 })
         };
         let slopes = (0..point.active.len()).filter(|&k| point.active[k]).map(slope).collect();
-        Candidate { params: shallow.write(&neurons), proof: KktProof { weights: point.weights.clone(), slopes } }
+        Candidate { params: shallow.write(&neurons), proof: KktProof { weights: point.weights.clone(), slopes }, tau: None }
     };
     let (refined, plain) = finish::finish(&settled);
     let why = if settled.settled {
@@ -343,7 +347,7 @@ fn curved(shallow: &Shallow, ball: Ball, params: &[f64], settings: &PolishSettin
         outcome.why = format!("{} Newton steps were not enough", settings.iterations);
     }
     let proof = KktProof { weights: solution.weights, slopes: Vec::new() };
-    let candidate = |neurons: &Neurons| Candidate { params: shallow.write(neurons), proof: proof.clone() };
+    let candidate = |neurons: &Neurons| Candidate { params: shallow.write(neurons), proof: proof.clone(), tau: None };
     outcome.candidates = vec![candidate(&snapped(&solution.neurons, ball)), candidate(&solution.neurons)];
     outcome
 }

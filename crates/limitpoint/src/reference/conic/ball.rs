@@ -17,6 +17,9 @@
 //! (Boyd and Vandenberghe, Convex Optimization, sections 4.3, 4.4 and 4.6.3; Fazel, Hindi and Boyd 2001 for the nuclear
 //! norm.)
 
+use std::f64::consts::SQRT_2;
+
+use super::dense::{place, places};
 use super::program::{Affine, Cone, Program};
 use crate::linalg::{Eigen, LinalgError};
 use crate::norms::{BlockNorm, NormSpec};
@@ -70,10 +73,13 @@ impl Part {
         };
         let chosen = |entries: &[BlockNorm]| -> Result<Vec<(f64, Self)>, LinalgError> {
             let find = |name: &str| entries.iter().find(|entry| entry.block == name);
-            let known = blocks.iter().filter_map(|(first, block)| {
-                Some((*first, *block, find(&block.name).or_else(|| find("*"))?))
-            });
-            known.map(|(first, block, entry)| Ok((entry.weight, Self::of_block(&entry.norm, first, block)?))).collect()
+            let choose =
+                |name: &str| find(name).or_else(|| find("*")).expect("building the norm refused a missing block");
+            let part = |(first, block): &(usize, &Block)| {
+                let entry = choose(&block.name);
+                Ok((entry.weight, Self::of_block(&entry.norm, *first, block)?))
+            };
+            blocks.iter().map(part).collect()
         };
         match norm {
             NormSpec::Max { blocks } => Ok(Self::Max(chosen(blocks)?)),
@@ -150,10 +156,21 @@ impl Part {
         }
     }
 
+    /// Columns that [`Part::require`] adds.
+    pub fn extra_columns(&self) -> usize {
+        match self {
+            Self::AbsoluteSum(entries) => entries.len(),
+            Self::Nuclear(shape) => place(0, shape.rows) + place(0, shape.cols),
+            Self::Max(parts) => parts.iter().map(|(_, part)| part.extra_columns()).sum(),
+            Self::Sum(parts) => parts.iter().map(|(_, part)| 1 + part.extra_columns()).sum(),
+            _ => 0,
+        }
+    }
+
     /// Requires ‖v‖ ≤ bound, where entry i of v is column `columns[i]`.
     pub fn require(&self, program: &mut Program, columns: &[usize], bound: &Affine) {
         let entry = |i: &usize| Affine::term(columns[*i], 1.0);
-        let form = |form: &SparseForm| Affine { constant: 0.0, terms: form.iter().map(|(i, x)| (columns[*i], *x)).collect() };
+        let form = |form: &SparseForm| form.iter().fold(Affine::default(), |sum, (i, x)| sum.plus(columns[*i], *x));
         let cone = |rows: Vec<Affine>| std::iter::once(bound.clone()).chain(rows);
         match self {
             Self::AbsoluteMax(entries) => {
@@ -178,22 +195,16 @@ impl Part {
                 program.require(Cone::Power(*p), cone(entries.iter().map(entry).collect()));
             }
             Self::Spectral(shape) => {
-                let diagonal = vec![bound.clone(); shape.rows + shape.cols];
-                program.require(Cone::Semidefinite(diagonal.len()), shape.dilation(columns, &|i, j| {
-                    if i == j { diagonal[i].clone() } else { Affine::default() }
-                }));
+                let corner = |i: usize, j: usize| if i == j { bound.clone() } else { Affine::default() };
+                program.require(Cone::Semidefinite(shape.rows + shape.cols), shape.dilation(columns, &corner));
             }
             Self::Nuclear(shape) => {
                 let (m, n) = (shape.rows, shape.cols);
-                let (left, right) = (program.columns(m * (m + 1) / 2), program.columns(n * (n + 1) / 2));
-                let place = |i: usize, j: usize| match j < m {
-                    true => left.start + j * (j + 1) / 2 + i,
-                    false => right.start + (j - m) * (j - m + 1) / 2 + (i - m),
-                };
-                let trace = (0..m + n).fold(bound.clone(), |sum, i| sum.plus(place(i, i), -0.5));
-                program.require(Cone::Semidefinite(m + n), shape.dilation(columns, &|i, j| {
-                    Affine::term(place(i, j), if i == j { 1.0 } else { std::f64::consts::SQRT_2 })
-                }));
+                let (left, right) = (program.columns(place(0, m)).start, program.columns(place(0, n)).start);
+                let at = |i: usize, j: usize| if j < m { left + place(i, j) } else { right + place(i - m, j - m) };
+                let corner = |i: usize, j: usize| Affine::term(at(i, j), if i == j { 1.0 } else { SQRT_2 });
+                let trace = (0..m + n).fold(bound.clone(), |sum, i| sum.plus(at(i, i), -0.5));
+                program.require(Cone::Semidefinite(m + n), shape.dilation(columns, &corner));
                 program.require(Cone::Nonnegative, [trace]);
             }
             Self::Max(parts) => {
@@ -215,9 +226,68 @@ impl Shape {
     fn dilation(&self, columns: &[usize], corner: &dyn Fn(usize, usize) -> Affine) -> Vec<Affine> {
         let (m, n) = (self.rows, self.cols);
         let entry = |i: usize, j: usize| match i < m && j >= m {
-            true => Affine::term(columns[self.first + i * n + j - m], std::f64::consts::SQRT_2),
+            true => Affine::term(columns[self.first + i * n + j - m], SQRT_2),
             false => corner(i, j),
         };
-        (0..m + n).flat_map(|j| (0..=j).map(move |i| (i, j))).map(|(i, j)| entry(i, j)).collect()
+        places(m + n).map(|(i, j)| entry(i, j)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numeric::Streams;
+
+    /// ‖v‖ of the tree, in plain arithmetic apart from the library's norms of matrices.
+    fn value(part: &Part, v: &[f64]) -> f64 {
+        let pick = |entries: &[usize]| entries.iter().map(|i| v[*i]).collect::<Vec<f64>>();
+        let matrix = |shape: &Shape, norm: NormSpec| {
+            let layout = ParamLayout::new([("w", shape.rows, shape.cols)]).unwrap();
+            norm.build(&layout).unwrap().value(&v[shape.first..shape.first + shape.rows * shape.cols])
+        };
+        match part {
+            Part::AbsoluteSum(e) => pick(e).iter().map(|x| x.abs()).sum(),
+            Part::AbsoluteMax(e) => pick(e).iter().fold(0.0, |most, x| x.abs().max(most)),
+            Part::Euclidean(e) => pick(e).iter().map(|x| x * x).sum::<f64>().sqrt(),
+            Part::Power(p, e) => pick(e).iter().map(|x| x.abs().powf(*p)).sum::<f64>().powf(p.recip()),
+            Part::Quadratic(forms, _) => {
+                let form = |form: &SparseForm| form.iter().map(|(i, x)| x * v[*i]).sum::<f64>();
+                forms.iter().map(|f| form(f).powi(2)).sum::<f64>().sqrt()
+            }
+            Part::Spectral(shape) => matrix(shape, NormSpec::Spectral),
+            Part::Nuclear(shape) => matrix(shape, NormSpec::Nuclear),
+            Part::Max(parts) => parts.iter().map(|(c, part)| c * value(part, v)).fold(0.0, f64::max),
+            Part::Sum(parts) => parts.iter().map(|(c, part)| c * value(part, v)).sum(),
+        }
+    }
+
+    #[test]
+    fn every_tree_and_its_dual_are_the_norm_and_the_dual_norm() {
+        let blocks = [("a", 3, 4), ("b", 1, 3), ("frozen", 2, 2), ("c", 4, 2)];
+        let layout = ParamLayout::new(blocks).unwrap().freeze(&["frozen"]).unwrap();
+        let mut v = vec![0.0; layout.len()];
+        Streams::new(2).stream("ball").fill_normal(&mut v);
+        let compact: Vec<f64> = layout.trainable_ranges().into_iter().flatten().map(|j| v[j]).collect();
+        for norm in NormSpec::examples(&layout) {
+            let mut worker = norm.build(&layout).unwrap();
+            let part = Part::of(&norm, &layout).unwrap();
+            let (primal, dual) = (worker.value(&v), worker.dual(&v));
+            assert!((value(&part, &compact) - primal).abs() < 1e-12 * primal, "{norm}");
+            assert!((value(&part.dual(), &compact) - dual).abs() < 1e-12 * dual, "{norm}");
+        }
+    }
+
+    #[test]
+    fn as_many_columns_are_added_as_announced() {
+        let layout = ParamLayout::new([("a", 3, 4), ("b", 1, 3)]).unwrap();
+        for norm in NormSpec::examples(&layout) {
+            let part = Part::of(&norm, &layout).unwrap();
+            for part in [part.dual(), part] {
+                let mut program = Program::default();
+                let columns: Vec<usize> = program.columns(layout.len()).collect();
+                part.require(&mut program, &columns, &Affine::constant(1.0));
+                assert_eq!(program.width(), layout.len() + part.extra_columns(), "{norm}");
+            }
+        }
     }
 }

@@ -212,7 +212,7 @@ mod tests {
         let (a, b) = (random(4, 4), random(4, 5));
         let (u, v) = (&b.row(0)[..4], &b.row(1)[..4]);
         let symmetric = triangle(&a);
-        assert_eq!(triangle(&square(&symmetric, 4)), symmetric);
+        assert!(triangle(&square(&symmetric, 4)).iter().zip(&symmetric).all(|(a, b)| (a - b).abs() < 1e-15));
         assert_eq!(symmetric[place(1, 2)], (a[(1, 2)] + a[(2, 1)]) * FRAC_1_SQRT_2);
         let direct: f64 = (0..4).map(|i| u[i] * dot(&square(&symmetric, 4).row(i), v)).sum();
         assert!((dot(&dyad(u, v, 1.0), &symmetric) - direct).abs() < 1e-13);

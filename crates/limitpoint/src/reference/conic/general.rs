@@ -183,7 +183,10 @@ mod tests {
             _ if i == j => Affine::constant(1.0),
             _ => Affine::default(),
         };
-        program.require(Cone::Semidefinite(4), (0..4).flat_map(|j| (0..=j).map(move |i| (i, j))).map(|(i, j)| entry(i, j)));
+        program.require(
+            Cone::Semidefinite(4),
+            (0..4).flat_map(|j| (0..=j).map(move |i| (i, j))).map(|(i, j)| entry(i, j)),
+        );
         let (point, _) = solve(&program).unwrap();
         assert!((point.x[0] - 1.0).abs() < 1e-7 && (point.z[0] - 0.5).abs() < 1e-6, "{point:?}");
     }

@@ -6,10 +6,9 @@
 //! ```
 
 use super::super::ReferenceError;
-use super::{GOOD, ROUNDING, STEPS, Solver};
 use super::ball::Part;
-use super::polish::polish;
-use super::program::{Affine, Cone, Point, Program, Substitution};
+use super::program::{Affine, Cone, Program, Substitution};
+use super::{GOOD, Solver};
 use crate::linalg::{Matrix, Svd, add_scaled, dot, norm2};
 use crate::norms::{Norm, NormSpec};
 use crate::params::ParamLayout;
@@ -177,40 +176,28 @@ pub(in super::super) fn minimum_norm_conic(
         return Ok((vec![0.0; layout.len()], vec![0.0; y.len()], 0));
     };
     let ball = Part::of(norm, layout)?;
-    let (dual, substitution) = equations.dual(&ball);
-    let mut forms = [(equations.primal(&ball), None), (dual, Some(substitution))];
-    forms.sort_by_key(|(program, _)| program.objective.len());
     let mut best = Best { upper: f64::INFINITY, w: Vec::new(), lower: f64::NEG_INFINITY, weights: Vec::new() };
+    let (rank, count) = (equations.rows.rows, equations.entries.len());
+    let primal_first = 1 + count + ball.extra_columns() <= rank + ball.dual().extra_columns();
     let (mut iterations, mut failure) = (0, None);
-    let attempts = [Solver::Dense, Solver::General].into_iter().flat_map(|solver| forms.iter().map(move |form| (solver, form)));
-    for (solver, (program, substitution)) in attempts {
-        let (point, steps) = match solver.solve(program) {
-            Ok(Some(found)) => found,
-            Ok(None) => continue,
-            Err(error) => {
-                failure = Some(error);
-                continue;
-            }
+    for (solver, primal) in Solver::ALL.into_iter().flat_map(|solver| [(solver, primal_first), (solver, !primal_first)])
+    {
+        let found = if primal {
+            solver.attempt(&equations.primal(&ball), &mut |point| {
+                best.offer(&equations, &mut *worker, &point.x[1..=count], &point.z[..rank]);
+                Ok(best.gap())
+            })
+        } else {
+            let (program, substitution) = equations.dual(&ball);
+            solver.attempt(&program, &mut |point| {
+                best.offer(&equations, &mut *worker, &substitution.multipliers(&point.z), &point.x[..rank]);
+                Ok(best.gap())
+            })
         };
-        iterations += steps;
-        let (rank, count) = (equations.rows.rows, equations.entries.len());
-        let mut last = f64::INFINITY;
-        let mut judge = |point: &Point| {
-            match substitution {
-                Some(substitution) => {
-                    best.offer(&equations, &mut *worker, &substitution.multipliers(&point.z), &point.x[..rank]);
-                }
-                None => best.offer(&equations, &mut *worker, &point.x[1..=count], &point.z[..rank]),
-            }
-            let idle = best.gap() > 0.5 * last;
-            last = best.gap();
-            last <= ROUNDING || (idle && last <= GOOD)
-        };
-        judge(&point);
-        polish(program, &point, STEPS, |point| {
-            iterations += 1;
-            judge(point)
-        });
+        match found {
+            Ok(steps) => iterations += steps,
+            Err(error) => failure = Some(error),
+        }
         if best.gap() <= GOOD {
             break;
         }

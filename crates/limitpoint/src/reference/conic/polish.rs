@@ -23,18 +23,19 @@
 //! ```
 //!
 //! The regularisation δ makes it a proximal step, which stays well defined where the solution or its multipliers are not
-//! unique and costs no accuracy where they are: the right-hand side is exact. Sizes of y and s with the wrong sign change
-//! the face for the next step. Nothing here decides whether a step was good; every point goes to the caller's judgement.
+//! unique and costs no accuracy where they are: the right-hand side is exact. A bound with a negative multiplier is let
+//! go, a violated one is taken up. Nothing here decides whether a step was good: every point goes to the caller's judge.
 
 use std::ops::Range;
 
+use super::dense::{add_outer, dyad, eliminate, power_curvature, power_norm, power_slack, square, unit_factor};
 use super::program::{Cone, Point, Program};
-use crate::linalg::{Eigen, Matrix, add_scaled, dot, matmul, max_abs};
+use crate::linalg::{Eigen, Matrix, add_scaled, dot, max_abs};
 
 /// Regularisation of the Newton matrix, relative to the size of its entries.
 const PROXIMAL: f64 = 1e-8;
 /// Columns and equations up to which a dense factorisation is worth its time.
-const LARGEST: usize = 2000;
+const LARGEST: usize = 4000;
 
 /// Where the rows of one section are.
 enum Face {
@@ -62,7 +63,7 @@ struct Equation {
 /// Takes up to `steps` Newton steps from `point` and shows every point on the way to `judge`, which says whether it is
 /// good enough to stop.
 pub(super) fn polish(program: &Program, point: &Point, steps: usize, mut judge: impl FnMut(&Point) -> bool) {
-    if point.x.len() > 2 * LARGEST {
+    if program.width() > 2 * LARGEST {
         return;
     }
     let mut x = point.x.clone();
@@ -71,13 +72,13 @@ pub(super) fn polish(program: &Program, point: &Point, steps: usize, mut judge: 
     let mut faces: Vec<Face> =
         program.sections.iter().map(|(cone, range)| identify(*cone, &s[range.clone()], &z[range.clone()])).collect();
     for _ in 0..steps {
-        let n = x.len();
-        let mut hessian = Matrix::zeros(n, n);
+        let mut hessian = Matrix::zeros(x.len(), x.len());
         let mut equations = Vec::new();
         for ((cone, range), face) in program.sections.iter().zip(&faces) {
             linearise(program, (*cone, range, face), &s, &z, &mut equations, &mut hessian);
         }
-        let y: Vec<f64> = equations.iter().map(|e| dot(&e.slopes, &z[e.rows.clone()]) / dot(&e.slopes, &e.slopes)).collect();
+        let y: Vec<f64> =
+            equations.iter().map(|e| dot(&e.slopes, &z[e.rows.clone()]) / dot(&e.slopes, &e.slopes)).collect();
         let Some((dx, weights)) = step(program, &hessian, &equations, &y) else { return };
         add_scaled(&mut x, 1.0, &dx);
         z.fill(0.0);
@@ -140,44 +141,33 @@ fn linearise(
     equations: &mut Vec<Equation>,
     hessian: &mut Matrix,
 ) {
-    let width = hessian.rows;
-    let mut single = |row: usize| {
-        let mut gradient = vec![0.0; width];
-        program.rows[row].terms.iter().for_each(|(column, x)| gradient[*column] += x);
-        equations.push(Equation { gradient, value: s[row], rows: row..row + 1, slopes: vec![1.0] });
-    };
-    let pull = |slopes: &[f64]| {
-        let mut gradient = vec![0.0; width];
-        for (row, slope) in program.rows[range.clone()].iter().zip(slopes).filter(|(_, slope)| **slope != 0.0) {
-            row.terms.iter().for_each(|(column, x)| gradient[*column] += slope * x);
-        }
+    let pull = |rows: Range<usize>, slopes: &[f64]| {
+        let mut gradient = vec![0.0; program.width()];
+        program.pull(rows, slopes, &mut gradient);
         gradient
+    };
+    let mut single = |row: usize| {
+        let gradient = pull(row..row + 1, &[1.0]);
+        equations.push(Equation { gradient, value: s[row], rows: row..row + 1, slopes: vec![1.0] });
     };
     match face {
         Face::Interior => {}
         Face::Apex => range.clone().for_each(single),
-        Face::Bounds(active) => range.clone().zip(active).filter(|(_, active)| **active).for_each(|(row, _)| single(row)),
+        Face::Bounds(active) => {
+            range.clone().zip(active).filter(|(_, active)| **active).for_each(|(row, _)| single(row))
+        }
         Face::Surface(p) => {
             let (local, weight) = (&s[range.clone()], z[range.start].max(0.0));
-            let size = power_norm(&local[1..], *p);
-            if size == 0.0 {
+            if max_abs(&local[1..]) == 0.0 {
                 return;
             }
-            let mut slopes = vec![1.0];
-            slopes.extend(local[1..].iter().map(|x| -x.signum() * (x.abs() / size).powf(p - 1.0)));
-            let gradient = pull(&slopes);
-            // ∇²‖x‖_p = (p − 1)/‖x‖ (diag(|x_i/‖x‖|^(p−2)) − g gᵀ) with g = ∇‖x‖_p
-            let factor = weight * (p - 1.0) / size;
-            for (row, x) in program.rows[range.clone()].iter().zip(local).skip(1) {
-                let bend = if *p == 2.0 { factor } else { factor * (x.abs() / size).powf(p - 2.0).min(1e12) };
-                for (i, a) in &row.terms {
-                    row.terms.iter().for_each(|(j, b)| hessian[(*i, *j)] += bend * a * b);
-                }
-            }
-            let mut inner = gradient.clone();
-            program.rows[range.start].terms.iter().for_each(|(column, x)| inner[*column] -= x);
-            add_outer(hessian, -factor, &inner);
-            equations.push(Equation { gradient, value: local[0] - size, rows: range.clone(), slopes });
+            let (value, slopes) = power_slack(local, *p);
+            let (factor, bends) = power_curvature(&local[1..], *p);
+            let weighted: Vec<(usize, f64)> =
+                (range.start + 1..).zip(bends).map(|(row, b)| (row, weight * factor * b)).collect();
+            program.add_gram(&weighted, hessian);
+            add_outer(hessian, -weight * factor, &pull(range.start + 1..range.end, &slopes[1..]));
+            equations.push(Equation { gradient: pull(range.clone(), &slopes), value, rows: range.clone(), slopes });
         }
         Face::Corank(corank) => {
             let Cone::Semidefinite(size) = cone else { return };
@@ -185,15 +175,16 @@ fn linearise(
             let Some((values, vectors, weights)) = eigenbasis(&matrix, &weight, *corank) else { return };
             for b in 0..*corank {
                 for a in 0..=b {
-                    let slopes = triangle(size, &vectors[a], &vectors[b]);
+                    let slopes = dyad(&vectors[a], &vectors[b], unit_factor(a == b));
                     let value = dot(&slopes, &s[range.clone()]);
-                    equations.push(Equation { gradient: pull(&slopes), value, rows: range.clone(), slopes });
+                    let gradient = pull(range.clone(), &slopes);
+                    equations.push(Equation { gradient, value, rows: range.clone(), slopes });
                 }
             }
             for (j, y) in weights.iter().enumerate().filter(|(_, y)| **y > 0.0) {
                 for i in *corank..size {
-                    // the slopes of an off-diagonal pair carry √2, so this is (uᵢᵀ dS u_j)² twice
-                    let gradient = pull(&triangle(size, &vectors[i], &vectors[j]));
+                    // the unit triangle carries √2, so this is (uᵢᵀ dS u_j)² twice
+                    let gradient = pull(range.clone(), &dyad(&vectors[i], &vectors[j], unit_factor(false)));
                     add_outer(hessian, y / (values[i] - values[j]).max(1e-12), &gradient);
                 }
             }
@@ -253,95 +244,6 @@ fn step(program: &Program, hessian: &Matrix, equations: &[Equation], y: &[f64]) 
         weights[e] = slope / equations[e].gradient[column];
     }
     Some((dx, weights))
-}
-
-/// Gaussian elimination with row exchanges; the right-hand side becomes the solution.
-///
-/// Columns are eliminated in panels, so that nearly all arithmetic is one matrix product a panel (Golub and Van Loan,
-/// Matrix Computations, section 3.4.7).
-pub(super) fn eliminate(matrix: &mut Matrix, right: &mut [f64]) -> Option<()> {
-    const PANEL: usize = 48;
-    let n = matrix.rows;
-    for first in (0..n).step_by(PANEL) {
-        let end = (first + PANEL).min(n);
-        for k in first..end {
-            let best = (k..n).fold(k, |best, i| if matrix[(i, k)].abs() > matrix[(best, k)].abs() { i } else { best });
-            let pivot = matrix[(best, k)];
-            if pivot == 0.0 || !pivot.is_finite() {
-                return None;
-            }
-            if best != k {
-                let (above, below) = matrix.data.split_at_mut(best * n);
-                above[k * n..(k + 1) * n].swap_with_slice(&mut below[..n]);
-                right.swap(k, best);
-            }
-            let (above, below) = matrix.data.split_at_mut((k + 1) * n);
-            let top = &above[k * n + k + 1..k * n + end];
-            for row in below.chunks_exact_mut(n) {
-                row[k] /= pivot;
-                let factor = -row[k];
-                add_scaled(&mut row[k + 1..end], factor, top);
-            }
-        }
-        for i in first..end {
-            let (above, below) = matrix.data.split_at_mut(i * n);
-            for k in first..i {
-                let factor = -below[k];
-                add_scaled(&mut below[end..n], factor, &above[k * n + end..(k + 1) * n]);
-            }
-        }
-        let (height, width, depth) = (n - end, n - end, end - first);
-        let left: Vec<f64> = (end..n).flat_map(|i| matrix.row(i)[first..end].iter().copied()).collect();
-        let top: Vec<f64> = (first..end).flat_map(|i| matrix.row(i)[end..].iter().copied()).collect();
-        let mut product = vec![0.0; height * width];
-        matmul(&mut product, &left, &top, height, depth, width);
-        for (i, row) in (end..n).zip(product.chunks_exact(width.max(1))) {
-            add_scaled(&mut matrix.row_mut(i)[end..], -1.0, row);
-        }
-    }
-    for i in 0..n {
-        right[i] -= dot(&matrix.row(i)[..i], &right[..i]);
-    }
-    for i in (0..n).rev() {
-        let known = dot(&matrix.row(i)[i + 1..], &right[i + 1..]);
-        right[i] = (right[i] - known) / matrix[(i, i)];
-    }
-    right.iter().all(|x| x.is_finite()).then_some(())
-}
-
-/// matrix += factor · v vᵀ.
-pub(super) fn add_outer(matrix: &mut Matrix, factor: f64, v: &[f64]) {
-    for (i, x) in v.iter().enumerate().filter(|(_, x)| **x != 0.0) {
-        add_scaled(matrix.row_mut(i), factor * x, v);
-    }
-}
-
-/// ‖x‖_p without overflow.
-pub(super) fn power_norm(x: &[f64], p: f64) -> f64 {
-    let largest = max_abs(x);
-    if largest == 0.0 || p == 2.0 {
-        return crate::linalg::norm2(x);
-    }
-    largest * x.iter().map(|x| (x.abs() / largest).powf(p)).sum::<f64>().powf(p.recip())
-}
-
-/// The symmetric matrix of a scaled triangle.
-pub(super) fn square(triangle: &[f64], size: usize) -> Matrix {
-    let mut out = Matrix::zeros(size, size);
-    for ((i, j), x) in (0..size).flat_map(|j| (0..=j).map(move |i| (i, j))).zip(triangle) {
-        let x = if i == j { *x } else { x * std::f64::consts::FRAC_1_SQRT_2 };
-        out[(i, j)] = x;
-        out[(j, i)] = x;
-    }
-    out
-}
-
-/// The unit scaled triangle of (u vᵀ + v uᵀ), orthonormal if the vectors are: ½(u vᵀ + v uᵀ)·√2, or u uᵀ if u = v.
-fn triangle(size: usize, u: &[f64], v: &[f64]) -> Vec<f64> {
-    let same = std::ptr::eq(u, v);
-    let (diagonal, off) = if same { (0.5, std::f64::consts::FRAC_1_SQRT_2) } else { (std::f64::consts::FRAC_1_SQRT_2, 1.0) };
-    let entry = |i: usize, j: usize| (u[i] * v[j] + u[j] * v[i]) * if i == j { diagonal } else { off };
-    (0..size).flat_map(|j| (0..=j).map(move |i| (i, j))).map(|(i, j)| entry(i, j)).collect()
 }
 
 /// Eigenvalues and vectors of `matrix`, increasing, the first `corank` turned so that `weight` is diagonal on them, and

@@ -207,9 +207,8 @@ impl<'a> Ball<'a> {
 
     /// The largest steps ≤ 1 that keep a and z positive.
     pub(super) fn room(&self, step: &BallStep) -> (f64, f64) {
-        let room = |x: &[Vec<f64>; 2], dx: &[Vec<f64>; 2]| {
-            (0..2).map(|s| super::room(&x[s], &dx[s])).fold(1.0, f64::min)
-        };
+        let room =
+            |x: &[Vec<f64>; 2], dx: &[Vec<f64>; 2]| (0..2).map(|s| super::room(&x[s], &dx[s])).fold(1.0, f64::min);
         (room(&self.a, &step.a), room(&self.z, &step.z))
     }
 

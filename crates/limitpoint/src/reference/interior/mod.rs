@@ -76,8 +76,6 @@ pub(super) struct Interior {
     pub multipliers: Vec<f64>,
     /// The best weights; under a Gram matrix empty.
     pub weights: Vec<f64>,
-    /// The multipliers whose combination is the best direction, for problems given by a Gram matrix.
-    pub combination: Vec<f64>,
     /// Steps taken.
     pub iterations: usize,
 }
@@ -189,9 +187,12 @@ impl<'a> Iterate<'a> {
         let pair = |x: &[f64], y: &[f64], change: Option<(&[f64], &[f64], f64, f64)>| -> f64 {
             match change {
                 None => dot(x, y),
-                Some((dx, dy, by_x, by_y)) => {
-                    x.iter().zip(dx).zip(y.iter().zip(dy)).map(|((x, dx), (y, dy))| (x + by_x * dx) * (y + by_y * dy)).sum()
-                }
+                Some((dx, dy, by_x, by_y)) => x
+                    .iter()
+                    .zip(dx)
+                    .zip(y.iter().zip(dy))
+                    .map(|((x, dx), (y, dy))| (x + by_x * dx) * (y + by_y * dy))
+                    .sum(),
             }
         };
         let sum = pair(&self.x, &self.y, step.map(|(s, by_y, by_x)| (&s.x[..], &s.y[..], by_x, by_y)))
@@ -330,6 +331,6 @@ impl Best {
         if let (BallSpec::Euclid(theta), Some(m)) = (spec, structure.matrix) {
             self.weights = times_transposed(m, &self.combination).iter().zip(theta).map(|(u, t)| u * t).collect();
         }
-        Interior { multipliers: self.multipliers, weights: self.weights, combination: self.combination, iterations }
+        Interior { multipliers: self.multipliers, weights: self.weights, iterations }
     }
 }

@@ -4,12 +4,12 @@
 //! w(ν) = ∇R*(z₀ + Bᵀν),     minimise the convex  φ(ν) = R*(z₀ + Bᵀν) − ⟨ν, c⟩,     ∇φ = B w(ν) − c,   ∇²φ = B H⁻¹ Bᵀ
 //! ```
 //!
-//! A dual step is Newton's with an exact line search: φ′ along a ray is increasing, and the length is right as soon as |φ′|
-//! has halved, found by doubling and bisection from length 1. That keeps exponentials from overflowing and steep powers
-//! from crawling, for any convex R*.
+//! A dual step is Newton's with a line search for a minimum: φ′ along a ray is increasing, and the length is right as soon
+//! as |φ′| has halved, found by doubling and bisection from length 1. That keeps exponentials from overflowing and steep
+//! powers from crawling, for any convex R*.
 //!
-//! Where R is flat at 0 (|t|^p with p > 2), R* has a kink in its gradient there, and weights near 0 spoil the step. Such
-//! entries keep weights of their own, tied to ν only by the equations of the limit ("direct" entries):
+//! Where R is flat at 0 (|t|^p with p > 2), the gradient of R* is steep without bound there, and weights near 0 spoil the
+//! step. Such entries keep weights of their own, tied to ν only by the equations of the limit ("direct" entries):
 //!
 //! ```text
 //! ∇R(w) = z₀ + Bᵀν,   Bw = c:      (B H⁻¹ Bᵀ) δν = (c − Bw) − B H⁻¹ m,   δw = H⁻¹(Bᵀδν + m),   m = z₀ + Bᵀν − ∇R(w)
@@ -111,12 +111,13 @@ impl Newton<'_> {
         self.potential.conjugate_at(&point.weights) - dot(&point.nu, &self.equations.values)
     }
 
-    /// The error that rounding of z₀ + Bᵀν makes, generously; it exceeds [`ACCEPTED`] where the two cancel.
+    /// The error that rounding of z₀ + Bᵀν makes, generously but at most 1e-6; it exceeds [`ACCEPTED`] where they cancel.
     pub fn noise(&mut self, point: &Point) -> f64 {
         let size: Vec<f64> = point.dual.iter().zip(self.dual_start).map(|(z, s)| z.abs() + s.abs()).collect();
         let mut change = vec![0.0; size.len()];
         self.potential.inverse_hessian_action(&self.pieces.inside(&point.weights), &size, &mut change);
-        16.0 * f64::EPSILON * norm2(&change) / (norm2(&self.equations.values) + norm2(&point.weights))
+        let noise = 16.0 * f64::EPSILON * norm2(&change);
+        (noise / (norm2(&self.equations.values) + norm2(&point.weights))).min(1e-6)
     }
 
     /// One step taken in the weights as well as in the multipliers, which differ by rounding from each other's image.
@@ -233,11 +234,7 @@ impl Newton<'_> {
             if found.abs() <= goal {
                 break;
             }
-            if found < 0.0 {
-                low = length
-            } else {
-                high = length
-            }
+            *(if found < 0.0 { &mut low } else { &mut high }) = length;
             length = if high.is_infinite() { 2.0 * length } else { 0.5 * (low + high) };
         }
         length
@@ -261,8 +258,8 @@ impl Progress {
     }
 }
 
-/// S⁻¹v for a symmetric positive semidefinite matrix, scaled to a unit diagonal; a multiple of the identity is added as far as
-/// rounding makes it necessary. Nothing if S is not finite.
+/// S⁻¹v for a symmetric positive semidefinite matrix, scaled to a unit diagonal; a multiple of the identity is added as
+/// far as rounding makes it necessary. Nothing if S is not finite.
 fn solve(mut matrix: Vec<f64>, mut v: Vec<f64>) -> Option<Vec<f64>> {
     let size = v.len();
     let largest = (0..size).map(|k| matrix[k * size + k]).fold(0.0, f64::max);

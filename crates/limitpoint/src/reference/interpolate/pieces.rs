@@ -133,7 +133,8 @@ impl Pieces {
     /// Why no weights of the domain solve the equations, if these multipliers prove that none of sensible size do.
     ///
     /// ```text
-    /// ⟨ν, c⟩ = ⟨Bᵀν, w⟩ ≤ s · |w|,     |w| = Σ wᵢ + Σ tr W + Σ |w_free|,     s = the largest entry, eigenvalue or size of Bᵀν
+    /// ⟨ν, c⟩ = ⟨Bᵀν, w⟩ ≤ s · |w|,     |w| = Σ wᵢ + Σ tr W + Σ |w_free|
+    /// s = the largest entry, eigenvalue or size of Bᵀν on the blocks of each kind
     /// ```
     ///
     /// so every solution has |w| ≥ ⟨ν, c⟩/s; where s ≤ 0 there is none (Farkas). The multipliers of a problem without a
@@ -142,7 +143,7 @@ impl Pieces {
         /// How many times larger than the shortest solution a solution must be to count as impossible.
         const FAR: f64 = 1e10;
         let scale = max_abs(nu);
-        if !self.has_border() || !(scale > 0.0 && scale.is_finite()) {
+        if !(self.has_border() && scale > 0.0 && scale.is_finite()) {
             return None;
         }
         let unit: Vec<f64> = nu.iter().map(|x| x / scale).collect();

@@ -9,6 +9,9 @@ use crate::params::ParamLayout;
 use crate::potentials::{MirrorPotential, PotentialSpec};
 use crate::reference::ReferenceError;
 
+/// The residual, beyond what cancellation explains, and the distance from stationarity up to which an answer is given.
+const TRUSTED: f64 = 1e-9;
+
 /// argmin of D_R(w, w₀), or of R(w) without a start, over {Xw = y}.
 pub(super) fn minimise(
     x: &Matrix,
@@ -38,7 +41,7 @@ pub(super) fn minimise(
         other => other,
     })?;
     let (mut point, mut iterations) = run(&mut *potential, &equations, &dual_start, &pieces, spec)?;
-    // the singular vectors carry rounding of their own: ask for what is still missing from the equations as they were given
+    // singular vectors carry rounding of their own: ask for what is still missing from the equations as they were given
     for _ in 0..2 {
         let before = equations.residual(&point.weights);
         equations.correct(&point.weights);
@@ -50,6 +53,14 @@ pub(super) fn minimise(
             break;
         }
         point = next;
+    }
+    let cancelled = norm2(&equations.matrix.data) * norm2(&point.weights) / norm2(&equations.targets);
+    let left = equations.residual(&point.weights) - 1e-14 * if cancelled.is_finite() { cancelled } else { 0.0 };
+    let mut dual = equations.pull_back(&point.nu);
+    add_scaled(&mut dual, 1.0, &dual_start);
+    let apart = stationarity(&mut *potential, layout, &point.weights, &dual, &dual_start);
+    if !(left <= TRUSTED && apart <= TRUSTED) {
+        return Err(stopped(iterations, left.max(apart)));
     }
     let multipliers = equations.multipliers(&point.nu);
     let mut dual = dual_start.clone();
@@ -67,7 +78,7 @@ pub(super) fn minimise(
         // an eigenvalue was lost to rounding; by R(w) + R*(z) = ⟨w, z⟩ the objective exceeds the bound by ⟨μ, Xw − y⟩
         objective = lower_bound - dot(&multipliers, &equations.defect(&point.weights));
     }
-    let stationarity = stationarity(&mut *potential, layout, &point.weights, &dual, &image, &dual_start);
+    let stationarity = stationarity(&mut *potential, layout, &point.weights, &dual, &dual_start);
     let mut weights = point.weights;
     add_scaled(&mut weights, 1.0, &held);
     Ok(Interpolation {
@@ -115,13 +126,18 @@ fn run(
     }
     match pieces.refusal(equations, &outcome.point.nu) {
         Some(why) => Err(ReferenceError::OutsideDomain { potential: spec.to_string(), why }),
-        None => Err(ReferenceError::NoConvergence {
-            solver: "Newton's method for the interpolating point",
-            status: "the residual stopped falling".into(),
-            iterations: outcome.iterations,
-            gap: outcome.point.error,
-            remedy: "scale the targets to about 1, or choose a smoother potential",
-        }),
+        None => Err(stopped(outcome.iterations, outcome.point.error)),
+    }
+}
+
+/// What is said of a solution that is not good enough to be called exact.
+fn stopped(iterations: usize, gap: f64) -> ReferenceError {
+    ReferenceError::NoConvergence {
+        solver: "Newton's method for the interpolating point",
+        status: "the residual stopped falling".into(),
+        iterations,
+        gap,
+        remedy: "scale the targets to about 1, or choose a smoother potential",
     }
 }
 
@@ -131,11 +147,11 @@ fn stationarity(
     layout: &ParamLayout,
     weights: &[f64],
     dual: &[f64],
-    image: &[f64],
     dual_start: &[f64],
 ) -> f64 {
-    let mut mirrored = vec![0.0; weights.len()];
+    let (mut mirrored, mut image) = (vec![0.0; weights.len()], vec![0.0; weights.len()]);
     potential.mirror_map(weights, &mut mirrored);
+    potential.inverse_mirror_map(dual, &mut image);
     let distance = |a: &[f64], b: &[f64], scale: f64| {
         let size = norm2(&a.iter().zip(b).map(|(x, y)| x - y).collect::<Vec<_>>());
         if size == 0.0 { 0.0 } else { size / scale }
