@@ -46,6 +46,9 @@ pub enum Error {
     /// A point could not be judged.
     #[error(transparent)]
     Certificate(#[from] crate::certificates::CertificateError),
+    /// A certificate could not be made, read or checked.
+    #[error(transparent)]
+    Document(#[from] crate::certificates::DocumentError),
     /// A run could not go on.
     #[error(transparent)]
     Driver(#[from] crate::driver::DriverError),

@@ -6,7 +6,6 @@
 
 mod cholesky;
 mod decompositions;
-pub(crate) mod lapack;
 mod matrix;
 mod panels;
 mod real;

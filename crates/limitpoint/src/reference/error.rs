@@ -10,7 +10,7 @@ use crate::potentials::PotentialError;
 #[non_exhaustive]
 pub enum ReferenceError {
     /// Rows that do not fit the layout.
-    #[error("a margin problem needs at least one row of {expected} entries, but was given {rows} rows of {columns}")]
+    #[error("the problem needs at least one row of {expected} entries, but was given {rows} rows of {columns}")]
     Rows {
         /// Rows given.
         rows: usize,

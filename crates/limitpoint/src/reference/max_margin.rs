@@ -73,16 +73,16 @@ pub fn max_margin(problem: &MarginProblem) -> Result<MaxMargin, ReferenceError> 
     let mut norm = problem.norm.build(&problem.layout)?;
     let scale = (0..problem.rows.rows).map(|i| norm.dual(problem.rows.row(i))).fold(0.0, f64::max);
     if solution.bracket.lower <= 0.0 {
-        if solution.bracket.upper > ZERO * scale {
+        let (dual, upper) = farkas(problem, solution.multipliers.rows, &mut *norm)?;
+        if upper > ZERO * scale {
             return Err(ReferenceError::NoConvergence {
                 solver: "the margin solver",
-                status: format!("bracket [{:.3e}, {:.3e}]", solution.bracket.lower, solution.bracket.upper),
+                status: format!("bracket [{:.3e}, {upper:.3e}]", solution.bracket.lower),
                 iterations: solution.iterations,
                 gap: solution.bracket.relative_gap(),
                 remedy: "rescale the data so that its rows have similar sizes",
             });
         }
-        let (dual, upper) = farkas(problem, solution.multipliers.rows, &mut *norm)?;
         return Ok(MaxMargin {
             status: MarginStatus::NotSeparable,
             margin: 0.0,

@@ -31,11 +31,14 @@ pub(super) struct Settled<'a> {
 /// Products below this times the largest are dead.
 const DEAD: f64 = 1e-6;
 
+/// The gap to which problems are solved in the end; rounding stops earlier.
+const EXACT: f64 = 1e-13;
+
 /// Repeats the convex problem until it returns what it was made from.
 pub(super) fn majorise<'a>(shallow: &'a Shallow, start: &Neurons, ball: Ball, rounds: usize) -> Settled<'a> {
     let mut neurons = start.clone();
     let mut products = neurons.products(1);
-    let (mut iterations, mut tolerance) = (0, 1e-4);
+    let (mut iterations, mut tolerance) = (0, 1e-2);
     let mut round = 0;
     loop {
         round += 1;
@@ -50,13 +53,11 @@ pub(super) fn majorise<'a>(shallow: &'a Shallow, start: &Neurons, ball: Ball, ro
         let settled = keep.iter().all(|keep| *keep) && same_slopes(shallow, &program, &solution.products, &neurons);
         let gain = 1.0 - after / before;
         let still = gain.abs() < 1e-10 || (settled && gain.abs() < 1e-7 && ball != Ball::Diamond);
-        if round >= rounds || (settled && still && tolerance < 1e-10) {
+        if round >= rounds || (settled && still && tolerance == EXACT) {
             return Settled { neurons, program, solution, rounds: round, iterations, settled };
         }
-        // a rough solution first; exact ones as soon as there is little left to gain
-        if gain < 1e-3 {
-            tolerance = if gain < 1e-5 || settled { 1e-12 } else { tolerance.min(1e-7) };
-        }
+        // rough solutions first, exact ones as soon as there is little left to gain
+        tolerance = if gain < 1e-5 || settled { EXACT } else { tolerance.min(0.1 * gain) };
         if gain > -1e-6 {
             products = pick(&solution.products, &keep);
             neurons = neurons.retain(&keep);

@@ -201,6 +201,9 @@ pub fn polish(
     let mut best: Option<(f64, Candidate)> = None;
     for mut candidate in outcome.candidates {
         let factor = size / measure.value(&candidate.params);
+        if !factor.is_finite() {
+            continue;
+        }
         candidate.params.iter_mut().for_each(|w| *w *= factor);
         let tolerance = settings.kink_tolerance;
         let tau = match candidate.tau {
@@ -308,14 +311,20 @@ fn cells(shallow: &Shallow, ball: Ball, params: &[f64], settings: &PolishSetting
         let slopes = (0..point.active.len()).filter(|&k| point.active[k]).map(slope).collect();
         Candidate { params: shallow.write(&neurons), proof: KktProof { weights: point.weights.clone(), slopes }, tau: None }
     };
-    let (refined, plain) = finish::finish(&settled);
+    let refined = finish::finish(&settled);
+    let raw = Finished {
+        products: settled.solution.products.clone(),
+        weights: settled.solution.weights.clone(),
+        kinks: settled.solution.kinks.clone(),
+        active: vec![false; refined.active.len()],
+    };
     let why = if settled.settled {
         format!("the last convex problem was solved to a gap of {:.1e} only", settled.solution.gap)
     } else {
         format!("slopes still change after {} convex problems", settled.rounds)
     };
     Outcome {
-        candidates: vec![candidate(&refined), candidate(&plain)],
+        candidates: vec![candidate(&refined), candidate(&raw)],
         method: PolishMethod::Cells,
         solves: settled.rounds,
         iterations: settled.iterations,

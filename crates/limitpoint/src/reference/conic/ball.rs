@@ -1,7 +1,7 @@
 //! Any norm of the library as cone constraints.
 //!
-//! A norm becomes a tree of [`Part`]s; the dual norm is the tree with every part replaced by its dual. `‖v‖ ≤ t` is then
-//! written part by part:
+//! A norm becomes a tree of [`Part`]s; the dual norm is the tree with every part replaced by its dual. `‖v‖ ≤ t` is
+//! then written part by part:
 //!
 //! ```text
 //! Σ|vᵢ| ≤ t            aᵢ ± vᵢ ≥ 0,  t − Σaᵢ ≥ 0                                  linear

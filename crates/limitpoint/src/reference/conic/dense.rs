@@ -1,7 +1,7 @@
 //! Small dense matrices: elimination, factors, and symmetric matrices as scaled triangles.
 //!
-//! A scaled triangle is the upper triangle column by column, off-diagonal entries times √2, so that the inner product of
-//! two triangles is that of the matrices.
+//! A scaled triangle is the upper triangle column by column, off-diagonal entries times √2, so that the inner product
+//! of two triangles is that of the matrices.
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
@@ -14,7 +14,7 @@ const PANEL: usize = 48;
 /// pivot is 0 or the solution is not finite.
 ///
 /// Columns are eliminated in panels, so that nearly all arithmetic is one matrix product a panel (Golub and Van Loan,
-/// Matrix Computations, section 3.4.7).
+/// Matrix Computations, chapter 3).
 pub(super) fn eliminate(matrix: &mut Matrix, right: &mut [f64]) -> Option<()> {
     let n = matrix.rows;
     for first in (0..n).step_by(PANEL) {
@@ -153,8 +153,8 @@ pub(super) fn triangle(matrix: &Matrix) -> Vec<f64> {
     places(matrix.rows).map(entry).collect()
 }
 
-/// The scaled triangle of the symmetric part of factor · u vᵀ; of length 1 for orthonormal u, v and factor √2, and for a
-/// unit u = v and factor 1.
+/// The scaled triangle of the symmetric part of factor · u vᵀ; of length 1 for orthonormal u, v and factor √2, and for
+/// a unit u = v and factor 1.
 pub(super) fn dyad(u: &[f64], v: &[f64], factor: f64) -> Vec<f64> {
     let entry = |(i, j): (usize, usize)| match i == j {
         true => factor * u[i] * v[i],
@@ -214,7 +214,7 @@ mod tests {
         let symmetric = triangle(&a);
         assert!(triangle(&square(&symmetric, 4)).iter().zip(&symmetric).all(|(a, b)| (a - b).abs() < 1e-15));
         assert_eq!(symmetric[place(1, 2)], (a[(1, 2)] + a[(2, 1)]) * FRAC_1_SQRT_2);
-        let direct: f64 = (0..4).map(|i| u[i] * dot(&square(&symmetric, 4).row(i), v)).sum();
+        let direct: f64 = (0..4).map(|i| u[i] * dot(square(&symmetric, 4).row(i), v)).sum();
         assert!((dot(&dyad(u, v, 1.0), &symmetric) - direct).abs() < 1e-13);
         let first = [1.0, 0.0, 0.0, 0.0];
         assert!((norm2(&dyad(&first, &[0.0, 1.0, 0.0, 0.0], unit_factor(false))) - 1.0).abs() < 1e-15);

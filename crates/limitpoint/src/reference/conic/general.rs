@@ -1,4 +1,7 @@
 //! Conic programs by Clarabel, a general interior-point solver (Goulart and Chen 2024).
+//!
+//! It is built without its semidefinite cones, which need a BLAS and a LAPACK of the system: programs with such a cone are
+//! the dense method's alone.
 
 use std::ops::Range;
 
@@ -8,15 +11,11 @@ use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus, S
 use super::super::ReferenceError;
 use super::program::{Affine, Cone, Point, Program};
 
-/// Rows of a semidefinite matrix beyond which the solver's dense blocks no longer fit into memory.
-const LARGEST_MATRIX: usize = 130;
-
 /// Solves a program as accurately as the method can, and says in how many iterations.
 ///
 /// The tolerances are below what rounding allows, so the method runs until it makes no more progress; whatever it has
 /// then is returned, and its caller measures how good that is. An error means there is nothing to measure.
 pub(super) fn solve(program: &Program) -> Result<(Point, usize), ReferenceError> {
-    crate::linalg::lapack::link();
     let failed = |status: String, iterations| ReferenceError::NoConvergence {
         solver: "the general conic solver",
         status,
@@ -24,8 +23,8 @@ pub(super) fn solve(program: &Program) -> Result<(Point, usize), ReferenceError>
         gap: f64::INFINITY,
         remedy: "rescale the data, or remove rows of very different sizes",
     };
-    if let Some(size) = program.sections.iter().find_map(|(cone, _)| too_large(*cone)) {
-        return Err(failed(format!("a semidefinite matrix of {size} rows, more than {LARGEST_MATRIX}"), 0));
+    if program.sections.iter().any(|(cone, _)| matches!(cone, Cone::Semidefinite(_))) {
+        return Err(failed("no semidefinite cones here".to_owned(), 0));
     }
     let lowered = Lowered::new(program);
     let tolerance = 1e-14;
@@ -41,7 +40,6 @@ pub(super) fn solve(program: &Program) -> Result<(Point, usize), ReferenceError>
         iterative_refinement_reltol: 1e-15,
         iterative_refinement_abstol: 1e-15,
         presolve_enable: false,
-        chordal_decomposition_enable: false,
         ..DefaultSettings::default()
     };
     let width = lowered.objective.len();
@@ -64,10 +62,6 @@ pub(super) fn solve(program: &Program) -> Result<(Point, usize), ReferenceError>
         return Err(failed(found.status.to_string(), iterations));
     }
     Ok((lowered.raise(program, &found.x, &found.z), iterations))
-}
-
-fn too_large(cone: Cone) -> Option<usize> {
-    if let Cone::Semidefinite(size) = cone { Some(size).filter(|size| *size > LARGEST_MATRIX) } else { None }
 }
 
 /// A program in Clarabel's cones: every power section becomes three-dimensional power cones.
@@ -95,7 +89,7 @@ impl Lowered {
                 Cone::Zero => out.copy(program, range, SupportedConeT::ZeroConeT(range.len())),
                 Cone::Nonnegative => out.copy(program, range, SupportedConeT::NonnegativeConeT(range.len())),
                 Cone::SecondOrder => out.copy(program, range, SupportedConeT::SecondOrderConeT(range.len())),
-                Cone::Semidefinite(size) => out.copy(program, range, SupportedConeT::PSDTriangleConeT(size)),
+                Cone::Semidefinite(_) => unreachable!("refused before"),
                 Cone::Power(p) => out.power(program, range, p),
             }
         }
@@ -172,25 +166,6 @@ mod tests {
         assert!((point.z[1] + 1.0).abs() < 1e-7);
     }
 
-    /// The largest x with [1 x; x 1] ⪰ 0 is 1, with the weight ½[1 −1; −1 1]; four rows make it use LAPACK's routines.
-    #[test]
-    fn semidefinite_cones_run_on_the_bundled_routines() {
-        let mut program = Program::default();
-        program.columns(1);
-        program.objective = vec![-1.0];
-        let entry = |i: usize, j: usize| match (i, j) {
-            (0, 3) => Affine::term(0, std::f64::consts::SQRT_2),
-            _ if i == j => Affine::constant(1.0),
-            _ => Affine::default(),
-        };
-        program.require(
-            Cone::Semidefinite(4),
-            (0..4).flat_map(|j| (0..=j).map(move |i| (i, j))).map(|(i, j)| entry(i, j)),
-        );
-        let (point, _) = solve(&program).unwrap();
-        assert!((point.x[0] - 1.0).abs() < 1e-7 && (point.z[0] - 0.5).abs() < 1e-6, "{point:?}");
-    }
-
     #[test]
     fn an_infeasible_program_is_an_error_that_says_so() {
         let mut program = Program::default();
@@ -201,11 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_beyond_memory_is_refused_at_once() {
+    fn a_semidefinite_cone_is_left_to_the_dense_method() {
         let mut program = Program::default();
         program.columns(1);
-        let size = LARGEST_MATRIX + 1;
-        program.require(Cone::Semidefinite(size), vec![Affine::term(0, 1.0); size * (size + 1) / 2]);
-        assert!(solve(&program).unwrap_err().to_string().contains("131 rows"));
+        program.require(Cone::Semidefinite(2), vec![Affine::term(0, 1.0); 3]);
+        assert!(solve(&program).unwrap_err().to_string().contains("no semidefinite cones"));
     }
 }

@@ -152,9 +152,6 @@ impl Search<'_> {
             Err(error @ ReferenceError::NoConvergence { .. }) => self.failure = Some(error),
             Err(error) => return Err(error),
         }
-        if std::env::var("TRACE").is_ok() {
-            println!("   {solver:?} {} {:e} {:e}", posed.program.width(), self.best.upper, self.best.gap());
-        }
         Ok(())
     }
 }

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! An interior-point method finds which faces of the cones the solution lies on; Newton's method on these faces then
-//! takes it to the last digits. The first is tried twice: a dense method whose linear systems have one row a column is an
-//! order of magnitude faster than a general solver on the problems met here, and the general solver stands behind it.
-//! Neither is trusted: the best direction and the best multipliers are chosen by the bounds they prove.
+//! takes it to the last digits. The first is tried twice: a dense method whose linear systems have one row a column is
+//! an order of magnitude faster than a general solver on the problems met here, and the general solver stands behind
+//! it, except for semidefinite cones. Neither is trusted: the best direction and the best multipliers are chosen by the bounds they prove.
 //!
 //! | file | holds |
 //! |---|---|
@@ -19,7 +19,7 @@
 //! | `margin` | solving margin problems |
 //! | `minimum_norm` | solving min ‖w‖ over Xw = y |
 //! | `path` | the dense path-following method; `section` is one cone of it |
-//! | `general` | the same by Clarabel |
+//! | `general` | the same by Clarabel, without semidefinite cones |
 //! | `polish` | Newton's method on the active faces |
 //! | `dense` | small dense matrices |
 

@@ -1,7 +1,8 @@
 //! A dense path-following method for conic programs with few columns.
 //!
-//! It follows the central path s ∘ z = μe of a [`Program`] down to the accuracy from which Newton's method on the active
-//! face ([`polish`](super::polish)) takes over, about 1e-7. Its linear systems have one row a column, whatever the cones:
+//! It follows the central path s ∘ z = μe of a [`Program`] down to the accuracy from which Newton's method on the
+//! active face ([`polish`](super::polish)) takes over, about 1e-7. Its linear systems have one row a column, whatever
+//! the cones:
 //!
 //! ```text
 //! (L + GᵀHG) dx − Eᵀy = Gᵀ(σμ s⁻¹ + H r − correction) − c,      E dx = −r_E,      r = s − (g + Gx)
@@ -13,17 +14,17 @@
 //! ```text
 //! nonnegative     H = z/s
 //! second order    H = β⁻²(2 u uᵀ − J), the scaling of Nesterov and Todd
-//! semidefinite    H(dS) = sym(Z dS S⁻¹), the direction of Helmberg, Rendl, Vanderbei and Wolkowicz, Kojima et al., Monteiro
+//! semidefinite    H(dS) = sym(Z dS S⁻¹), the direction of Helmberg et al. 1996, Kojima et al. 1997 and Monteiro 1997
 //! power           the smooth constraint t − ‖x‖_p = slack: H = y/slack on its gradient, L = y∇²‖x‖_p
 //! ```
 //!
-//! Predictor and corrector are Mehrotra's (1992); the start is that of Vandenberghe 2010, "The CVXOPT linear and quadratic
-//! cone program solvers". EᵀE is added to the matrix and to the right-hand side, which changes no solution but keeps the
-//! matrix regular along the ray through x, where GᵀHG fades with μ.
+//! Predictor and corrector are Mehrotra's (1992); the start is that of Vandenberghe 2010, "The CVXOPT linear and
+//! quadratic cone program solvers". EᵀE is added to the matrix and to the right-hand side, which changes no solution
+//! but keeps the matrix regular along the ray through x, where GᵀHG fades with μ.
 //!
-//! Stopping test: the distance to the end of the path is the largest of the absolute residuals |s − g − Gx|_∞, |Gᵀz − c|₂
-//! and ⟨s, z⟩/(1 + |⟨c, x⟩|). The method ends when it is below `ENOUGH`, a hundred times the smallest seen, or not halved
-//! in `PATIENCE` steps, and returns the nearest point; it knows nothing of infeasible programs and is allowed to fail.
+//! Stopping test: the distance to the end of the path is |Gᵀz − c|₂ plus ⟨s, z⟩/(1 + |⟨c, x⟩|) plus |s − g − Gx|_∞ of
+//! every cone. The method ends when it is below `ENOUGH` or a hundred times the smallest seen, or has stopped falling,
+//! and returns the nearest point; it knows nothing of infeasible programs and is allowed to fail.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -39,23 +40,19 @@ const ITERATIONS: usize = 60;
 /// Distance to the end of the path at which the method ends.
 const ENOUGH: f64 = 1e-8;
 /// Distance up to which the answer is worth polishing.
-const USEFUL: f64 = 1e-4;
-/// Steps without half the distance after which it ends, not counting the first `GRACE`.
+const USEFUL: f64 = 1e-3;
+/// Steps that do not shorten the distance by a tenth after which it ends, not counting the first `GRACE`.
 const PATIENCE: usize = 3;
 const GRACE: usize = 10;
 /// Columns up to which a dense factorisation is worth its time.
 const WIDEST: usize = 2500;
 /// Added to the diagonal of the reduced equations, for columns that nothing holds.
 const REGULARISATION: f64 = 1e-10;
-/// Fraction of the way to the boundary of the cone.
-const CAUTION: f64 = 0.98;
-
 /// The method's state.
 struct Path<'a> {
     program: &'a Program,
     x: Vec<f64>,
     sections: Vec<Section>,
-    steps: (f64, f64, f64),
 }
 
 /// A change of s and z of every section.
@@ -77,8 +74,8 @@ pub(super) fn follow(program: &Program) -> Result<(Point, usize), ReferenceError
     let (mut best, mut point, mut idle) = (f64::INFINITY, None, 0);
     for iteration in 0..ITERATIONS {
         let distance = path.distance();
-        if std::env::var("TRACE2").is_ok() {
-            println!("        {iteration} {distance:e} {:e} {:?}", path.mu(), path.steps);
+        if !distance.is_finite() {
+            break;
         }
         idle = if distance < 0.9 * best || iteration < GRACE { 0 } else { idle + 1 };
         if distance < best {
@@ -99,7 +96,7 @@ impl<'a> Path<'a> {
             Section { cone: *cone, rows: rows.clone(), z: zeros.clone(), s: zeros, scaling: Scaling::None }
         };
         let sections = program.sections.iter().map(section).collect();
-        let mut path = Self { program, x: vec![0.0; program.objective.len()], sections, steps: (0.0, 0.0, 0.0) };
+        let mut path = Self { program, x: vec![0.0; program.objective.len()], sections };
         let mut matrix = Matrix::zeros(program.width(), program.width());
         let inside = program.sections.iter().filter(|(cone, _)| *cone != Cone::Zero);
         let weighted: Vec<(usize, f64)> = inside.flat_map(|(_, rows)| rows.clone()).map(|row| (row, 1.0)).collect();
@@ -158,14 +155,14 @@ impl<'a> Path<'a> {
 
     fn distance(&self) -> f64 {
         let mut dual: Vec<f64> = self.program.objective.iter().map(|c| -c).collect();
-        let (mut primal, mut product) = (0.0_f64, 0.0);
+        let (mut primal, mut product) = (0.0, 0.0);
         for section in &self.sections {
             let values = self.values(section);
-            primal = primal.max(max_abs(&section.residual(&values)));
+            primal += max_abs(&section.residual(&values));
             self.program.pull(section.rows.clone(), &section.spread(&values, &section.z), &mut dual);
             product += dot(&section.s, &section.z);
         }
-        primal.max(norm2(&dual)).max(product / (1.0 + dot(&self.program.objective, &self.x).abs()))
+        primal + norm2(&dual) + product / (1.0 + dot(&self.program.objective, &self.x).abs())
     }
 
     fn point(&self) -> Point {
@@ -188,31 +185,18 @@ impl<'a> Path<'a> {
         let solver = Reduced::new(self, matrix)?;
         let (_, affine) = self.direction(&solver, &values, 0.0, None);
         let (primal, dual) = self.room(&affine)?;
-        let mu = self.mu();
-        let ratio = (self.product(&affine, primal, dual) / self.product(&affine, 0.0, 0.0)).clamp(0.0, 1.0);
+        // centring and caution as in SDPT3 (Toh, Todd and Tütüncü 1999): the less the predictor achieves, the more
         let least = primal.min(dual);
-        let centring = ratio.powf((3.0 * least * least).max(1.0)).clamp(1e-6, 1.0);
-        let bold = match std::env::var("BOLD").as_deref() {
-            Ok("full") => 1.0,
-            Ok("prod") => primal * dual,
-            Ok("least") => least,
-            _ => {
-                if least > 0.2 {
-                    1.0
-                } else {
-                    5.0 * least
-                }
-            }
-        };
-        let (dx, steps) = self.direction(&solver, &values, centring * mu, Some((&affine, bold)));
+        let left = self.product(&affine, primal, dual) / self.product(&affine, 0.0, 0.0);
+        let centring = left.clamp(0.0, 1.0).powf((3.0 * least * least).max(1.0)).max(1e-6);
+        let (dx, steps) = self.direction(&solver, &values, centring * self.mu(), Some(&affine));
         let (primal, dual) = self.room(&steps)?;
         let caution = 0.9 + 0.09 * least;
-        let (mut primal, mut dual) = ((caution * primal).min(1.0), (caution * dual).min(1.0));
+        let (mut primal, mut dual) = (caution * primal, caution * dual);
         if self.sections.iter().any(|section| matches!(section.cone, Cone::Power(_))) {
             // the gradient of a norm belongs to x and its multiplier to z: they move together
             (primal, dual) = (primal.min(dual), primal.min(dual));
         }
-        self.steps = (primal, dual, centring);
         if primal.max(dual) < 1e-8 {
             return None;
         }
@@ -304,7 +288,7 @@ impl<'a> Path<'a> {
         solver: &Reduced,
         values: &[Vec<f64>],
         target: f64,
-        earlier: Option<(&Steps, f64)>,
+        earlier: Option<&Steps>,
     ) -> (Vec<f64>, Steps) {
         let mut right: Vec<f64> = self.program.objective.iter().map(|c| -c).collect();
         let (mut equalities, mut prepared) = (Vec::new(), Vec::new());
@@ -315,7 +299,7 @@ impl<'a> Path<'a> {
                 prepared.push((residual, Vec::new()));
                 continue;
             }
-            let aim = section.aim(target, earlier.map(|(steps, share)| (&steps[k], share)));
+            let aim = section.aim(target, earlier.map(|steps| &steps[k]));
             let total: Vec<f64> = aim.iter().zip(section.apply(&residual)).map(|(a, b)| a + b).collect();
             self.program.pull(section.rows.clone(), &section.spread(values, &total), &mut right);
             prepared.push((residual, aim));
@@ -336,7 +320,7 @@ impl<'a> Path<'a> {
         (dx, steps)
     }
 
-    /// The largest primal and dual steps up to 1/`CAUTION` that stay in the cones.
+    /// The largest primal and dual steps ≤ 1 that stay in the cones.
     fn room(&self, steps: &Steps) -> Option<(f64, f64)> {
         let mut room = (1.0_f64, 1.0_f64);
         for (section, (ds, dz)) in self.sections.iter().zip(steps) {

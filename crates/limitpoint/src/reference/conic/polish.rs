@@ -1,7 +1,7 @@
 //! From the accuracy of an interior-point method to that of the arithmetic: Newton's method on the active face.
 //!
-//! Near a solution of a [`Program`] every cone tells which of its faces s lies on, and there the face is a smooth surface
-//! c(s) = 0 with a multiplier y:
+//! Near a solution of a [`Program`] every cone tells which of its faces s lies on, and there the face is a smooth
+//! surface c(s) = 0 with a multiplier y:
 //!
 //! ```text
 //! cone           face                         c(s)                    curvature of −⟨y, c⟩
@@ -13,18 +13,19 @@
 //! semidefinite   corank r                     U₀ᵀ S U₀                2 Σ_{i,j} (y_j/λ_i) (uᵢᵀ dS u_j)²
 //! ```
 //!
-//! where for a semidefinite S the columns of U₀ are the r eigenvectors u_j of the smallest eigenvalues, turned so that the
-//! multiplier Y is diagonal, and uᵢ, λᵢ are the other eigenpairs (Overton 1992, "Large-scale optimization of
-//! eigenvalues", section 4). With C the gradients of all c and H the sum of the curvatures a step solves
+//! where for a semidefinite S the columns of U₀ are the r eigenvectors u_j of the smallest eigenvalues, turned so that
+//! the multiplier Y is diagonal, and uᵢ, λᵢ are the other eigenpairs (Overton 1992, "Large-scale optimization of
+//! eigenvalues"). With C the gradients of all c and H the sum of the curvatures a step solves
 //!
 //! ```text
 //! [ H + δI   −Cᵀ ] [dx]     [ Cᵀy − objective ]
 //! [ C         δI ] [dy]  =  [ −c              ]
 //! ```
 //!
-//! The regularisation δ makes it a proximal step, which stays well defined where the solution or its multipliers are not
-//! unique and costs no accuracy where they are: the right-hand side is exact. A bound with a negative multiplier is let
-//! go, a violated one is taken up. Nothing here decides whether a step was good: every point goes to the caller's judge.
+//! The regularisation δ makes it a proximal step, which stays well defined where the solution or its multipliers are
+//! not unique and costs no accuracy where they are: the right-hand side is exact. A bound that would be crossed stops
+//! the step and is taken up, one with a negative multiplier is let go. Nothing here decides whether a step was good:
+//! every point goes to the caller's judge.
 
 use std::ops::Range;
 
@@ -32,8 +33,10 @@ use super::dense::{add_outer, dyad, eliminate, power_curvature, power_norm, powe
 use super::program::{Cone, Point, Program};
 use crate::linalg::{Eigen, Matrix, add_scaled, dot, max_abs};
 
-/// Regularisation of the Newton matrix, relative to the size of its entries.
+/// δ; the entries of the matrix have sizes around 1.
 const PROXIMAL: f64 = 1e-8;
+/// What a bound may be crossed by before it stops a step.
+const CROSSED: f64 = 1e-12;
 /// Columns and equations up to which a dense factorisation is worth its time.
 const LARGEST: usize = 4000;
 
@@ -60,14 +63,22 @@ struct Equation {
     slopes: Vec<f64>,
 }
 
+/// A semidefinite matrix and its multiplier in one basis.
+struct Eigenbasis {
+    /// Eigenvalues of the matrix, increasing.
+    values: Vec<f64>,
+    vectors: Vec<Vec<f64>>,
+    /// Eigenvalues of the multiplier on the first vectors.
+    weights: Vec<f64>,
+}
+
 /// Takes up to `steps` Newton steps from `point` and shows every point on the way to `judge`, which says whether it is
 /// good enough to stop.
 pub(super) fn polish(program: &Program, point: &Point, steps: usize, mut judge: impl FnMut(&Point) -> bool) {
     if program.width() > 2 * LARGEST {
         return;
     }
-    let mut x = point.x.clone();
-    let mut z = point.z.clone();
+    let Point { mut x, mut z } = point.clone();
     let mut s: Vec<f64> = program.rows.iter().map(|row| row.at(&x)).collect();
     let mut faces: Vec<Face> =
         program.sections.iter().map(|(cone, range)| identify(*cone, &s[range.clone()], &z[range.clone()])).collect();
@@ -80,7 +91,9 @@ pub(super) fn polish(program: &Program, point: &Point, steps: usize, mut judge: 
         let y: Vec<f64> =
             equations.iter().map(|e| dot(&e.slopes, &z[e.rows.clone()]) / dot(&e.slopes, &e.slopes)).collect();
         let Some((dx, weights)) = step(program, &hessian, &equations, &y) else { return };
-        add_scaled(&mut x, 1.0, &dx);
+        let ds: Vec<f64> = program.rows.iter().map(|row| row.change(&dx)).collect();
+        let fraction = take_up(program, &mut faces, &s, &ds);
+        add_scaled(&mut x, fraction, &dx);
         z.fill(0.0);
         for (equation, weight) in equations.iter().zip(&weights) {
             add_scaled(&mut z[equation.rows.clone()], *weight, &equation.slopes);
@@ -92,13 +105,43 @@ pub(super) fn polish(program: &Program, point: &Point, steps: usize, mut judge: 
         if judge(&Point { x: x.clone(), z: z.clone() }) {
             return;
         }
-        for ((_, range), face) in program.sections.iter().zip(&mut faces) {
-            if let Face::Bounds(active) = face {
-                let (s, z) = (&s[range.clone()], &z[range.clone()]);
-                let floor = 1e-14 * (1.0 + max_abs(z));
-                active.iter_mut().zip(s.iter().zip(z)).for_each(|(active, (s, z))| {
-                    *active = if *active { *z >= -floor } else { *s < -1e-14 };
-                });
+        if fraction == 1.0 {
+            let_go(program, &mut faces, &z);
+        }
+    }
+}
+
+/// The fraction of a step up to the first bound that it would cross; those bounds become active.
+fn take_up(program: &Program, faces: &mut [Face], s: &[f64], ds: &[f64]) -> f64 {
+    let crossed = |row: usize| s[row] + ds[row] < -CROSSED;
+    let room = |row: usize| s[row].max(0.0) / -ds[row];
+    let mut fraction = 1.0_f64;
+    for ((_, range), face) in program.sections.iter().zip(&*faces) {
+        if let Face::Bounds(active) = face {
+            let free = range.clone().zip(active).filter(|(row, active)| !**active && crossed(*row));
+            fraction = free.map(|(row, _)| room(row)).fold(fraction, f64::min);
+        }
+    }
+    for ((_, range), face) in program.sections.iter().zip(faces) {
+        if let Face::Bounds(active) = face {
+            let free = range.clone().zip(active).filter(|(row, active)| !**active && crossed(*row));
+            free.filter(|(row, _)| room(*row) <= fraction).for_each(|(_, active)| *active = true);
+        }
+    }
+    fraction
+}
+
+/// Makes bounds inactive whose multipliers are about as negative as the most negative one.
+fn let_go(program: &Program, faces: &mut [Face], z: &[f64]) {
+    let mut least = -1e-14 * (1.0 + max_abs(z));
+    for pass in 0..2 {
+        for ((_, range), face) in program.sections.iter().zip(&mut *faces) {
+            let Face::Bounds(active) = face else { continue };
+            for (active, z) in active.iter_mut().zip(&z[range.clone()]).filter(|(active, _)| **active) {
+                match pass {
+                    0 => least = least.min(0.1 * z),
+                    _ => *active = *z > least,
+                }
             }
         }
     }
@@ -172,7 +215,7 @@ fn linearise(
         Face::Corank(corank) => {
             let Cone::Semidefinite(size) = cone else { return };
             let (matrix, weight) = (square(&s[range.clone()], size), square(&z[range.clone()], size));
-            let Some((values, vectors, weights)) = eigenbasis(&matrix, &weight, *corank) else { return };
+            let Some(Eigenbasis { values, vectors, weights }) = eigenbasis(&matrix, &weight, *corank) else { return };
             for b in 0..*corank {
                 for a in 0..=b {
                     let slopes = dyad(&vectors[a], &vectors[b], unit_factor(a == b));
@@ -248,7 +291,7 @@ fn step(program: &Program, hessian: &Matrix, equations: &[Equation], y: &[f64]) 
 
 /// Eigenvalues and vectors of `matrix`, increasing, the first `corank` turned so that `weight` is diagonal on them, and
 /// its diagonal there.
-fn eigenbasis(matrix: &Matrix, weight: &Matrix, corank: usize) -> Option<(Vec<f64>, Vec<Vec<f64>>, Vec<f64>)> {
+fn eigenbasis(matrix: &Matrix, weight: &Matrix, corank: usize) -> Option<Eigenbasis> {
     let size = matrix.rows;
     let mut eigen = Eigen::new(size);
     eigen.factor(&matrix.data).ok()?;
@@ -273,5 +316,5 @@ fn eigenbasis(matrix: &Matrix, weight: &Matrix, corank: usize) -> Option<(Vec<f6
         values[k] = dot(&vector, &image(&vector, matrix));
         vectors[k] = vector;
     }
-    Some((values, vectors, turn.values().to_vec()))
+    Some(Eigenbasis { values, vectors, weights: turn.values().to_vec() })
 }

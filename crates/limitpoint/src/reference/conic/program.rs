@@ -66,8 +66,8 @@ pub(super) enum Cone {
     SecondOrder,
     /// (t, x) with ‖x‖_p ≤ t, for 1 < p < ∞.
     Power(f64),
-    /// The upper triangle of a positive semidefinite matrix of that size, column by column, off-diagonal entries times √2
-    /// (so that the inner product of triangles is that of matrices).
+    /// The upper triangle of a positive semidefinite matrix of that size, column by column, off-diagonal entries times
+    /// √2 (so that the inner product of triangles is that of matrices).
     Semidefinite(usize),
 }
 
@@ -226,7 +226,7 @@ mod tests {
         program.require(Cone::Nonnegative, [Affine::term(2, 3.0).plus(5, -1.0), long]);
         let mut matrix = Matrix::zeros(9, 9);
         program.add_gram(&[(0, 2.0), (1, 0.5)], &mut matrix);
-        for ((i, j), expected) in [((2, 5), 2.0 * 3.0 * -1.0 + 0.5 * -1.5 * 1.5), ((0, 8), 0.5 * -3.5 * 4.5)] {
+        for ((i, j), expected) in [((2, 5), 2.0 * -3.0 + 0.5 * -1.5 * 1.5), ((0, 8), 0.5 * -3.5 * 4.5)] {
             assert!((matrix[(i, j)] - expected).abs() < 1e-14 && (matrix[(j, i)] - expected).abs() < 1e-14);
         }
     }

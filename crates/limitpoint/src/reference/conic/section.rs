@@ -135,13 +135,13 @@ impl Section {
     }
 
     /// σμ s⁻¹ minus the correction of an earlier step.
-    pub fn aim(&self, target: f64, earlier: Option<(&(Vec<f64>, Vec<f64>), f64)>) -> Vec<f64> {
+    pub fn aim(&self, target: f64, earlier: Option<&(Vec<f64>, Vec<f64>)>) -> Vec<f64> {
         match (&self.scaling, self.cone) {
             (Scaling::Matrices(parts), Cone::Semidefinite(size)) => {
                 let mut out: Vec<f64> = triangle(&parts[1]).iter().map(|x| target * x).collect();
-                if let Some(((ds, dz), share)) = earlier {
+                if let Some((ds, dz)) = earlier {
                     let correction = sandwich(&square(dz, size), ds, &parts[1]);
-                    out.iter_mut().zip(correction).for_each(|(out, x)| *out -= share * x);
+                    out.iter_mut().zip(correction).for_each(|(out, x)| *out -= x);
                 }
                 out
             }
@@ -150,18 +150,18 @@ impl Section {
                 let length = (self.s[0] - rest) * (self.s[0] + rest);
                 let mut out: Vec<f64> = self.s.iter().map(|s| -target * s / length).collect();
                 out[0] = -out[0];
-                if let Some(((ds, dz), share)) = earlier {
+                if let Some((ds, dz)) = earlier {
                     let correction = arrow_correction(*size, u, (&self.z, ds, dz));
-                    out.iter_mut().zip(correction).for_each(|(out, x)| *out -= share * x);
+                    out.iter_mut().zip(correction).for_each(|(out, x)| *out -= x);
                 }
                 out
             }
             _ => {
                 let mut out: Vec<f64> = self.s.iter().map(|s| target / s).collect();
-                if let Some(((ds, dz), share)) = earlier {
+                if let Some((ds, dz)) = earlier {
                     out.iter_mut()
                         .zip(ds.iter().zip(dz).zip(&self.s))
-                        .for_each(|(out, ((ds, dz), s))| *out -= share * ds * dz / s);
+                        .for_each(|(out, ((ds, dz), s))| *out -= ds * dz / s);
                 }
                 out
             }
@@ -202,7 +202,7 @@ impl Section {
 /// W = β(2 v vᵀ − J),   v = (w̄ + e)/√(2(w̄₀ + 1)),   u = J w̄,   H = β⁻²(2 u uᵀ − J)
 /// ```
 ///
-/// (Vandenberghe 2010, "The CVXOPT linear and quadratic cone program solvers", section 4.)
+/// (Vandenberghe 2010, "The CVXOPT linear and quadratic cone program solvers".)
 fn arrow_correction(size: f64, u: &[f64], (z, ds, dz): (&[f64], &[f64], &[f64])) -> Vec<f64> {
     let beta = size.sqrt().recip();
     let root = (2.0 * (u[0] + 1.0)).sqrt();
@@ -284,7 +284,7 @@ mod tests {
         for section in examples() {
             let centre = section.aim(1.0, None);
             assert!((dot(&centre, &section.s) - section.degree()).abs() < 1e-13, "{:?}", section.cone);
-            let both = section.aim(1.0, Some((&(section.s.clone(), section.z.clone()), 1.0)));
+            let both = section.aim(1.0, Some(&(section.s.clone(), section.z.clone())));
             let expected = centre.iter().zip(&section.z).map(|(c, z)| c - z);
             assert!(both.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-13), "{:?}", section.cone);
         }

@@ -4,12 +4,12 @@
 //! w(ν) = ∇R*(z₀ + Bᵀν),     minimise the convex  φ(ν) = R*(z₀ + Bᵀν) − ⟨ν, c⟩,     ∇φ = B w(ν) − c,   ∇²φ = B H⁻¹ Bᵀ
 //! ```
 //!
-//! A dual step is Newton's with a line search for a minimum: φ′ along a ray is increasing, and the length is right as soon
-//! as |φ′| has halved, found by doubling and bisection from length 1. That keeps exponentials from overflowing and steep
-//! powers from crawling, for any convex R*.
+//! A dual step is Newton's with a line search for a minimum: φ′ along a ray is increasing, and the length is right as
+//! soon as |φ′| has halved, found by doubling and bisection from length 1. That keeps exponentials from overflowing and
+//! steep powers from crawling, for any convex R*.
 //!
-//! Where R is flat at 0 (|t|^p with p > 2), the gradient of R* is steep without bound there, and weights near 0 spoil the
-//! step. Such entries keep weights of their own, tied to ν only by the equations of the limit ("direct" entries):
+//! Where R is flat at 0 (|t|^p with p > 2), the gradient of R* is steep without bound there, and weights near 0 spoil
+//! the step. Such entries keep weights of their own, tied to ν only by the equations of the limit ("direct" entries):
 //!
 //! ```text
 //! ∇R(w) = z₀ + Bᵀν,   Bw = c:      (B H⁻¹ Bᵀ) δν = (c − Bw) − B H⁻¹ m,   δw = H⁻¹(Bᵀδν + m),   m = z₀ + Bᵀν − ∇R(w)
@@ -111,7 +111,7 @@ impl Newton<'_> {
         self.potential.conjugate_at(&point.weights) - dot(&point.nu, &self.equations.values)
     }
 
-    /// The error that rounding of z₀ + Bᵀν makes, generously but at most 1e-6; it exceeds [`ACCEPTED`] where they cancel.
+    /// The error that rounding of z₀ + Bᵀν makes, generously but at most 1e-6; above [`ACCEPTED`] where they cancel.
     pub fn noise(&mut self, point: &Point) -> f64 {
         let size: Vec<f64> = point.dual.iter().zip(self.dual_start).map(|(z, s)| z.abs() + s.abs()).collect();
         let mut change = vec![0.0; size.len()];
