@@ -10,6 +10,7 @@ use crate::commands::compare::Compare;
 use crate::commands::completions::Completions;
 use crate::commands::data::Data;
 use crate::commands::doctor::Doctor;
+use crate::commands::polish::Polish;
 use crate::commands::rates::Rates;
 use crate::commands::report::Report;
 use crate::commands::run::{Resume, Run};
@@ -60,6 +61,11 @@ pub enum Verb {
     /// Check a certificate again, from data and weights alone.
     #[command(after_help = "Examples:\n  limitpoint check runs/linear/sign-seed1/certificate.json")]
     Check(Check),
+    /// Jump to the limit: from the weights a run ended with to a certified KKT point nearby.
+    #[command(
+        after_help = "Examples:\n  limitpoint polish runs/plane/gradient-seed1\n  limitpoint polish runs/plane --norm l2 --format json\n  limitpoint certify runs/plane/gradient-seed1 --weights runs/plane/gradient-seed1/polished.safetensors --tolerance 1e-9\n\nExits with 0 if every run reached its target, with 1 if one stalled, with 2 if nothing could be polished."
+    )]
+    Polish(Polish),
     /// Fit the rates of loss, norm and margin over time, against the theorems.
     #[command(
         after_help = "Examples:\n  limitpoint rates runs/linear\n  limitpoint rates runs/linear --confidence 0.99 --format json"

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Verb::Solve(solve) => commands::solve::run(&solve),
         Verb::Certify(certify) => commands::certify::run(&certify),
         Verb::Check(check) => commands::check::run(&check),
+        Verb::Polish(polish) => commands::polish::run(&polish),
         Verb::Rates(rates) => commands::rates::run(&rates),
         Verb::Schema(schema) => commands::schema::run(&schema),
         Verb::List(list) => commands::list::run(&list),

@@ -8,6 +8,7 @@ pub mod completions;
 pub mod data;
 pub mod doctor;
 pub mod list;
+pub mod polish;
 pub mod rates;
 pub mod report;
 pub mod run;

@@ -13,6 +13,7 @@
 //! | `residual` | the least Euclidean stationarity residual | Ct.res2 |
 //! | `proximity` | Bregman proximity to stationarity | A.defB4, A.propB6, A.eq74 |
 //! | `bounds` | what the theorems allow ε and δ to be at this point | A.propA13, C.lemG6, D.lemC8 |
+//! | `polish` | where is the limit? from a trained point to a certified KKT point | D.thm4.4, A.thm3.4 |
 //! | `claim`, `verdict` | what is claimed of a run's weights, and the answer | |
 //! | `linear`, `network`, `regression` | the evidence for each kind of claim | Ct.bracket, Ct.ntk, B.thm1 |
 //! | `interval`, `enclosure`, `spectrum` | arithmetic, norms and singular values with proven bounds | |
@@ -34,6 +35,8 @@ mod residual;
 mod enclosure;
 mod interval;
 mod spectrum;
+
+mod polish;
 
 mod claim;
 mod document;
@@ -66,6 +69,7 @@ pub use judge::{Subject, judge, linear_margin_problem, recompute};
 pub use linear::MarginEvidence;
 pub use multipliers::{KktCertificate, KktReport, best_multipliers, kkt_report};
 pub use network::StationarityEvidence;
+pub use polish::{KktProof, PolishError, PolishMethod, PolishSettings, PolishStatus, Polished, polish};
 pub use proximity::{BregmanProximity, ProximityMeasure, bregman_divergence, bregman_proximity, proximity_measure};
 pub use regression::SolutionEvidence;
 pub use residual::least_residual;

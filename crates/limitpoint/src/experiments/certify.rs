@@ -15,7 +15,7 @@ use crate::certificates::{
     Certificate, Claim, DataReference, Disagreement, FORMAT, Measure, StartReference, Subject, Tolerances, VERSION,
     Verdict, WeightsReference, judge,
 };
-use crate::data::{Dataset, Targets};
+use crate::data::{DataSplit, Dataset, Targets};
 use crate::models::{Compute, MarginMap, ModelSpec};
 use crate::norms::NormSpec;
 use crate::numeric::Streams;
@@ -44,27 +44,49 @@ pub fn run_folders(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
     Ok(manifest.runs.iter().map(|label| folder.join(&label.name)).collect())
 }
 
+/// A finished run, opened again: its task, its data and the weights it ended with.
+pub(super) struct OpenedRun {
+    /// Label and recipe.
+    pub task: Task,
+    /// The seed of the data.
+    pub seed: u64,
+    /// The data, checked to be those of the run.
+    pub split: DataSplit,
+    /// Names and shapes of the weights.
+    pub layout: ParamLayout,
+    /// The weights.
+    pub weights: Vec<f64>,
+}
+
+impl OpenedRun {
+    /// Opens a run's folder; `weights` names another file than its final checkpoint.
+    pub(super) fn load(folder: &Path, weights: Option<&Path>) -> Result<Self, RunError> {
+        let path = weights.map_or_else(|| folder.join("checkpoints").join(Checkpoints::FINAL), Path::to_path_buf);
+        if weights.is_none() && !path.exists() {
+            return Err(RunError::Unfinished { folder: folder.to_path_buf(), file: "checkpoints/final.safetensors" });
+        }
+        let manifest = RunManifest::load(folder)?;
+        let recipe = Recipe::from_resolved(&read_text(&folder.join("config.toml"))?)?;
+        let task = Task { label: manifest.label.clone(), recipe };
+        let seed = data_seed(&task);
+        let split = task.recipe.data.load(&Streams::new(seed))?;
+        let found = describe(&split).sha256;
+        if found != manifest.data.sha256 {
+            let expected = manifest.data.sha256;
+            return Err(RunError::OtherData { folder: folder.to_path_buf(), expected, found });
+        }
+        let layout = layout(&task.recipe.model, &split.train)?;
+        let weights = load_weights(&path, &layout)?;
+        Ok(Self { task, seed, split, layout, weights })
+    }
+}
+
 /// Judges a finished run; writes nothing.
 pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificate, RunError> {
     options.tolerances.check().map_err(crate::certificates::DocumentError::from)?;
-    let final_weights = folder.join("checkpoints").join(Checkpoints::FINAL);
-    let path = options.weights.clone().unwrap_or(final_weights);
-    if options.weights.is_none() && !path.exists() {
-        return Err(RunError::Unfinished { folder: folder.to_path_buf(), file: "checkpoints/final.safetensors" });
-    }
-    let manifest = RunManifest::load(folder)?;
-    let recipe = Recipe::from_resolved(&read_text(&folder.join("config.toml"))?)?;
-    let task = Task { label: manifest.label.clone(), recipe };
-    let seed = data_seed(&task);
-    let split = task.recipe.data.load(&Streams::new(seed))?;
+    let OpenedRun { task, seed, split, layout, weights } = OpenedRun::load(folder, options.weights.as_deref())?;
     let record = describe(&split);
-    if record.sha256 != manifest.data.sha256 {
-        let (expected, found) = (manifest.data.sha256, record.sha256);
-        return Err(RunError::OtherData { folder: folder.to_path_buf(), expected, found });
-    }
     let (data, model) = (&split.train, &task.recipe.model);
-    let layout = layout(model, data)?;
-    let weights = load_weights(&path, &layout)?;
     let claim = claim(&task, data, options.norm.as_ref())?;
     let start = matches!(claim, Claim::NearestSolution { .. })
         .then_some(StartReference { initialiser: task.recipe.initialiser, seed: task.label.seed });

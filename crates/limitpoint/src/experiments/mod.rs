@@ -40,6 +40,7 @@ mod weights;
 // the judge: what the limit is, and whether a run's claim holds
 mod certify;
 mod judge;
+mod polish;
 
 // records: what is left, and what it says
 mod analysis;
@@ -63,6 +64,7 @@ pub use judge::{JudgeRecord, Optimum};
 pub use manifest::{ExperimentManifest, Machine, RunManifest, Status, Timings};
 pub use parquet_file::to_parquet;
 pub use plan::{Plan, PlanPoint, plan};
+pub use polish::{POLISHED_FILE, PolishedRun, WarmStart, polish_run};
 pub use rates::{OptimiserRates, rates};
 pub use recipe::{CertificateRule, Observe, Recipe, Stop};
 pub use record::{
@@ -139,6 +141,9 @@ pub enum RunError {
     /// A claim could not be judged, or a certificate not be read.
     #[error(transparent)]
     Certificate(#[from] crate::certificates::DocumentError),
+    /// A run could not be polished.
+    #[error(transparent)]
+    Polish(#[from] crate::certificates::PolishError),
     /// The recipe of a run's folder cannot be read.
     #[error("the recipe of a run cannot be read: {0}")]
     Unreadable(String),

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use safetensors::SafeTensors;
-use safetensors::tensor::Dtype;
+use safetensors::tensor::{Dtype, TensorView};
 use sha2::{Digest, Sha256};
 
-use super::files::RecordError;
+use super::files::{RecordError, write_atomically};
 use super::journal::hexadecimal;
 use crate::params::ParamLayout;
 
@@ -31,6 +31,19 @@ pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<Vec<f64>, Recor
     Ok(weights)
 }
 
+/// Writes weights as a safetensors file of doubles, which [`load_weights`] reads.
+pub(super) fn save_weights(path: &Path, layout: &ParamLayout, weights: &[f64]) -> Result<(), RecordError> {
+    let bytes: Vec<u8> = weights.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let damaged = |error: safetensors::SafeTensorError| RecordError::damaged(path, format!("cannot be made: {error}"));
+    let views = layout.blocks().iter().map(|block| {
+        let range = block.range();
+        let view = TensorView::new(Dtype::F64, vec![block.rows, block.cols], &bytes[8 * range.start..8 * range.end])?;
+        Ok((block.name.as_str(), view))
+    });
+    let views = views.collect::<Result<Vec<_>, safetensors::SafeTensorError>>().map_err(damaged)?;
+    write_atomically(path, &safetensors::serialize(views, None).map_err(damaged)?)
+}
+
 /// SHA-256 of the bits of weights, in hexadecimal.
 pub(super) fn digest(weights: &[f64]) -> String {
     let mut digest = Sha256::new();
@@ -40,8 +53,6 @@ pub(super) fn digest(weights: &[f64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use safetensors::tensor::TensorView;
-
     use super::*;
 
     #[test]
@@ -54,6 +65,8 @@ mod tests {
         let layout = |blocks: &[(&'static str, usize, usize)]| ParamLayout::new(blocks.iter().copied()).unwrap();
         assert_eq!(load_weights(&path, &layout(&[("a", 1, 2), ("b", 1, 1)])).unwrap(), [1.0, 2.0, 3.0]);
         assert_eq!(load_weights(&path, &layout(&[("b", 1, 1)])).unwrap(), [3.0]);
+        save_weights(&path, &layout(&[("a", 1, 2), ("b", 1, 1)]), &[4.0, 1e-300, -0.0]).unwrap();
+        assert_eq!(load_weights(&path, &layout(&[("b", 1, 1), ("a", 2, 1)])).unwrap(), [-0.0, 4.0, 1e-300]);
         let error = load_weights(&path, &layout(&[("c", 1, 1)])).unwrap_err().to_string();
         assert!(error.contains("no tensor 'c'"), "{error}");
         let error = load_weights(&path, &layout(&[("a", 2, 2)])).unwrap_err().to_string();

@@ -177,7 +177,8 @@ impl CellProgram<'_> {
         let u: Vec<f64> = start.data.iter().map(|u| u * factor).collect();
         let z: Vec<f64> = z.iter().map(|z| z * factor).collect();
         let typical = z.iter().map(|z| z.abs()).sum::<f64>() / z.len() as f64;
-        let t: Vec<f64> = z.iter().zip(&self.jumps).map(|(z, k)| if *k > 0.0 { z.max(0.0) + 0.3 * typical } else { 1.0 }).collect();
+        let t: Vec<f64> =
+            z.iter().zip(&self.jumps).map(|(z, k)| if *k > 0.0 { z.max(0.0) + 0.3 * typical } else { 1.0 }).collect();
         let over = z.iter().zip(&t).zip(&self.jumps).map(|((z, t), k)| if *k > 0.0 { t - z } else { 1.0 }).collect();
         let q = self.margins(&z, &t);
         let spread = q.iter().map(|q| q.abs()).sum::<f64>() / n as f64;
@@ -225,8 +226,7 @@ impl CellProgram<'_> {
         let over = (0..z.len()).map(|k| kinked(k, x.t[k] - z[k] - x.over[k])).collect();
         let kink = (0..z.len()).map(|k| kinked(k, self.jumps[k] * x.lambda[k / m] - x.y1[k] - x.y0[k])).collect();
         let slack = (0..q.len()).map(|i| q[i] - x.level - x.slack[i]).collect();
-        let weights: Vec<f64> =
-            (0..z.len()).map(|k| self.slopes[k] * x.lambda[k / m] - kinked(k, x.y1[k])).collect();
+        let weights: Vec<f64> = (0..z.len()).map(|k| self.slopes[k] * x.lambda[k / m] - kinked(k, x.y1[k])).collect();
         let g = self.gather(&weights);
         let mut residual = Residual {
             over,
@@ -264,7 +264,8 @@ impl CellProgram<'_> {
             count += 2;
         }
         if self.ball == Ball::Round {
-            total += product(&x.reach, &change.reach, &x.apex, &change.apex) + product(&x.u, &change.u, &x.dual, &change.dual);
+            total += product(&x.reach, &change.reach, &x.apex, &change.apex)
+                + product(&x.u, &change.u, &x.dual, &change.dual);
             count += x.reach.len();
         } else {
             total += product(&x.upper, &change.upper, &x.upper_dual, &change.upper_dual)
@@ -307,7 +308,9 @@ impl CellProgram<'_> {
         let g = self.gather(&combined);
         // the value at smallest margin 1, and the bound on it that multipliers of sum 1 prove
         let (value, dual) = match self.ball {
-            Ball::Round => (x.u.chunks_exact(d).map(norm2).sum::<f64>(), g.chunks_exact(d).map(norm2).fold(0.0, f64::max)),
+            Ball::Round => {
+                (x.u.chunks_exact(d).map(norm2).sum::<f64>(), g.chunks_exact(d).map(norm2).fold(0.0, f64::max))
+            }
             Ball::Diamond => {
                 let rows = x.u.chunks_exact(d).zip(&self.costs).map(|(u, c)| c * sum_abs(u));
                 (rows.sum(), g.chunks_exact(d).zip(&self.costs).map(|(g, c)| max_abs(g) / c).fold(0.0, f64::max))

@@ -61,7 +61,6 @@ pub(super) struct CurvedSolution {
     pub neurons: Neurons,
     /// λ, of sum 1.
     pub weights: Vec<f64>,
-    pub tau: f64,
     pub iterations: usize,
     pub solves: usize,
 }
@@ -172,7 +171,8 @@ impl CurvedProgram<'_> {
                     (factor * outer[j] * second_slope(activation, terms.z[k]), factor * activation.slope(terms.z[k]));
                 let input = self.shallow.inputs.row(i);
                 if curvature != 0.0 {
-                    (0..d).for_each(|a| crate::linalg::add_scaled(&mut own.row_mut(a)[..d], curvature * input[a], input));
+                    (0..d)
+                        .for_each(|a| crate::linalg::add_scaled(&mut own.row_mut(a)[..d], curvature * input[a], input));
                 }
                 if mixed != 0.0 {
                     crate::linalg::add_scaled(&mut own.row_mut(d)[..d], mixed, input);
@@ -312,7 +312,7 @@ impl CurvedProgram<'_> {
             while !good {
                 damping = (3.0 * damping).max(1e-4 * system.typical);
                 if !damping.is_finite() || damping > 1e12 * system.typical {
-                    return Some(self.conclude(best, best_tau, iteration, solves));
+                    return Some(self.conclude(best, iteration, solves));
                 }
                 solves += 1;
                 good = system.factor(damping);
@@ -320,7 +320,13 @@ impl CurvedProgram<'_> {
             match self.search(&system, &state, &terms, mu) {
                 Some((next, next_terms, share)) => {
                     damping = match share {
-                        _ if share >= 0.5 => if damping > 1e-12 * system.typical { damping / 8.0 } else { 0.0 },
+                        _ if share >= 0.5 => {
+                            if damping > 1e-12 * system.typical {
+                                damping / 8.0
+                            } else {
+                                0.0
+                            }
+                        }
                         _ if share >= 0.1 => damping,
                         _ => (4.0 * damping).max(1e-5 * system.typical),
                     };
@@ -334,14 +340,14 @@ impl CurvedProgram<'_> {
                 }
             }
         }
-        Some(self.conclude(best, best_tau, iteration, solves))
+        Some(self.conclude(best, iteration, solves))
     }
 
-    fn conclude(&self, state: State, tau: f64, iterations: usize, solves: usize) -> CurvedSolution {
+    fn conclude(&self, state: State, iterations: usize, solves: usize) -> CurvedSolution {
         let (inner, outer) = self.split(&state.x);
         let total: f64 = state.lambda.iter().sum();
         let weights = state.lambda.iter().map(|l| l / total).collect();
-        CurvedSolution { neurons: Neurons { inner, outer, ..self.neurons.clone() }, weights, tau, iterations, solves }
+        CurvedSolution { neurons: Neurons { inner, outer, ..self.neurons.clone() }, weights, iterations, solves }
     }
 
     /// The largest violation of the conditions of the barrier problem.
@@ -475,7 +481,11 @@ fn best_level(margins: &[f64], mu: f64) -> f64 {
             (sum + r, slope + r / (q - level))
         });
         let product = level * sum;
-        if product > 1.0 { high = level } else { low = level }
+        if product > 1.0 {
+            high = level
+        } else {
+            low = level
+        }
         let mut next = level - (1.0 - 1.0 / product) * product * product / (sum + level * slope);
         if !(next > low && next < high) {
             next = 0.5 * (low + high);

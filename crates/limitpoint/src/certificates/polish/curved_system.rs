@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Blocks are diagonalised, so that negative curvature is counted and does no harm, and η comes from the symmetric matrix
-//! S = slack/λ + J H⁻¹ Jᵀ, diagonalised too. By Haynsworth's additivity the whole system has the inertia of a minimum
+//! S = slack/λ + J H⁻¹ Jᵀ. By Haynsworth's additivity the whole system has the inertia of a minimum
 //! exactly if
 //!
 //! ```text
@@ -18,6 +18,7 @@
 
 use super::curved::{CurvedProgram, State, Terms};
 use super::shallow::Ball;
+use super::symmetric::Symmetric;
 use crate::linalg::{Eigen, add_scaled, dot, matmul, matmul_nt};
 
 /// The system at one point; factored for some δ.
@@ -41,7 +42,7 @@ pub(super) struct System {
     /// J in the basis of the eigenvectors.
     turned: Vec<f64>,
     margin_scale: Vec<f64>,
-    margins: Eigen,
+    margins: Symmetric,
     ones: Vec<f64>,
     pivot: f64,
 }
@@ -104,7 +105,7 @@ impl System {
             values: vec![0.0; m * block],
             turned: vec![0.0; n * m * block],
             margin_scale: vec![1.0; n],
-            margins: Eigen::new(n),
+            margins: Symmetric::default(),
             ones: vec![0.0; n],
             pivot: 1.0,
         }
@@ -146,8 +147,11 @@ impl System {
                 *value = (1e-14 * largest).copysign(*value);
             }
         }
-        let weighted: Vec<f64> =
-            self.turned.chunks_exact(entries).flat_map(|row| row.iter().zip(&self.values).map(|(x, v)| x / v)).collect();
+        let weighted: Vec<f64> = self
+            .turned
+            .chunks_exact(entries)
+            .flat_map(|row| row.iter().zip(&self.values).map(|(x, v)| x / v))
+            .collect();
         let mut gram = vec![0.0; n * n];
         matmul_nt(&mut gram, &weighted, &self.turned, n, entries, n);
         for i in 0..n {
@@ -161,26 +165,20 @@ impl System {
                 gram[i * n + k] *= self.margin_scale[i] * self.margin_scale[k];
             }
         }
-        if self.margins.factor(&gram).is_err() {
-            return false;
-        }
+        let Some(margins) = Symmetric::factor(gram, n) else { return false };
+        self.margins = margins;
         let mut ones = vec![1.0; n];
         self.solve_margins(&mut ones);
         self.pivot = self.level.powi(-2) + ones.iter().sum::<f64>();
         self.ones = ones;
         let negative = self.values.iter().filter(|v| **v < 0.0).count();
-        let positive = self.margins.values().iter().filter(|v| **v > 0.0).count();
-        good && negative + positive + usize::from(self.pivot < 0.0) == n
+        good && negative + self.margins.positive() + usize::from(self.pivot < 0.0) == n
     }
 
     /// r ← S⁻¹ r.
     fn solve_margins(&self, r: &mut [f64]) {
-        let scaled: Vec<f64> = r.iter().zip(&self.margin_scale).map(|(r, s)| r * s).collect();
-        r.fill(0.0);
-        for (k, value) in self.margins.values().iter().enumerate() {
-            let vector = self.margins.vector(k);
-            add_scaled(r, dot(vector, &scaled) / value, vector);
-        }
+        r.iter_mut().zip(&self.margin_scale).for_each(|(r, s)| *r *= s);
+        self.margins.solve(r);
         r.iter_mut().zip(&self.margin_scale).for_each(|(r, s)| *r *= s);
     }
 
@@ -228,9 +226,7 @@ impl System {
         let x = self.turn_back(&step);
         let lambda = (0..n).map(|i| mu / state.slack[i] + eta[i] - state.lambda[i]).collect();
         let dual = |distance: &[f64], dual: &[f64], sign: f64| -> Vec<f64> {
-            (0..distance.len())
-                .map(|k| mu / distance[k] - dual[k] - sign * dual[k] / distance[k] * x[k])
-                .collect()
+            (0..distance.len()).map(|k| mu / distance[k] - dual[k] - sign * dual[k] / distance[k] * x[k]).collect()
         };
         State {
             level,

@@ -246,8 +246,14 @@ impl CellProgram<'_> {
         let p = predictor.unwrap_or(&none);
         let (mut upper, mut lower, mut reach, mut rho) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for k in 0..m * d {
-            let up = centre - x.upper[k] * x.upper_dual[k] - second(&p.upper, &p.upper_dual, k) - x.upper_dual[k] * residual.upper[k];
-            let down = centre - x.lower[k] * x.lower_dual[k] - second(&p.lower, &p.lower_dual, k) - x.lower_dual[k] * residual.lower[k];
+            let up = centre
+                - x.upper[k] * x.upper_dual[k]
+                - second(&p.upper, &p.upper_dual, k)
+                - x.upper_dual[k] * residual.upper[k];
+            let down = centre
+                - x.lower[k] * x.lower_dual[k]
+                - second(&p.lower, &p.lower_dual, k)
+                - x.lower_dual[k] * residual.lower[k];
             let (up, down) = (up / x.upper[k], down / x.lower[k]);
             let (pu, pl) = (x.upper_dual[k] / x.upper[k], x.lower_dual[k] / x.lower[k]);
             // Δβ = reach + (p₊ − p₋)/(p₊ + p₋) Δu; 0 for the cube

@@ -13,9 +13,10 @@
 //! for T. The smallest corrections that solve them are found from M Mᵀ, repeatedly, so that later passes remove the
 //! rounding of the first.
 //!
-//! Which equalities hold is first decided by comparing each slack with its multiplier, both made relative. Where the
-//! solution then breaks an inequality, the equality it belongs to changes its status and the equations are solved again
-//! (a primal–dual active set method); the point with the smallest gap is kept.
+//! Which equalities hold is first decided by comparing each slack with its multiplier, both made relative. With too few of
+//! them the dual equations have no solution, and what remains of the gradient is a direction in which all tight margins
+//! grow together (for ℓ1: the size falls): u follows it to the next inequality, which is then an equality too. Where
+//! multipliers have the wrong sign, their equalities are given up. The point with the smallest gap is kept.
 
 use super::cell::CellProgram;
 use super::majorise::Settled;
@@ -23,7 +24,7 @@ use super::shallow::Ball;
 use crate::linalg::{Eigen, Matrix, Svd, add_scaled, dot, matmul_nt, max_abs, norm2, sum_abs};
 
 /// Changes of the active set that are tried.
-const CHANGES: usize = 15;
+const CHANGES: usize = 60;
 
 /// A point and multipliers of the cell problem.
 #[derive(Clone)]
@@ -66,15 +67,21 @@ pub(super) fn finish(settled: &Settled) -> Finished {
         let Some(mut work) = Work::new(program, &sets, point.clone()) else { break };
         (0..3).for_each(|_| work.primal());
         (0..3).for_each(|_| work.dual());
-        point = work.point;
-        let gap = gap(program, &sets, &point);
+        let rest = work.rest();
+        let gap = gap(program, &sets, &work.point);
         if gap < least {
-            (best, least) = (cleaned(program, &sets, &point), gap);
+            (best, least) = (cleaned(program, &sets, &work.point), gap);
         }
-        let next = sets.corrected(program, &point);
-        let diff = |a: &[bool], b: &[bool]| a.iter().zip(b).filter(|(a, b)| a != b).count();
-        eprintln!("margin: gap {gap:.2e} tight {} active {} free {} changes t {} a {} r {} f {}", sets.tight.iter().filter(|x| **x).count(), sets.active.iter().filter(|x| **x).count(), sets.free.iter().filter(|x| **x).count(), diff(&sets.tight, &next.tight), diff(&sets.active,&next.active), diff(&sets.right,&next.right), diff(&sets.free,&next.free));
-        if next == sets || gap.is_nan() {
+        let reduced = work.reduced();
+        point = work.point;
+        if gap.is_nan() || least < 1e-14 {
+            break;
+        }
+        let next = match reduced {
+            Some(next) => next,
+            None => sets.extended(program, &mut point, &rest).unwrap_or_else(|| sets.corrected(program, &point)),
+        };
+        if next == sets {
             break;
         }
         sets = next;
@@ -106,7 +113,13 @@ fn cleaned(program: &CellProgram, sets: &Sets, point: &Finished) -> Finished {
     let kink = |k: usize| match (program.jumps[k] > 0.0, sets.active[k]) {
         (false, _) => 0.0,
         (_, true) => point.kinks[k].clamp(0.0, weights[k / m]),
-        _ => if sets.right[k] { weights[k / m] } else { 0.0 },
+        _ => {
+            if sets.right[k] {
+                weights[k / m]
+            } else {
+                0.0
+            }
+        }
     };
     let kinks = (0..point.kinks.len()).map(kink).collect();
     Finished { products: point.products.clone(), weights, kinks, active: sets.active.clone() }
@@ -184,6 +197,54 @@ impl Sets {
         Self { tight, active, right: z.iter().map(|z| *z > 0.0).collect(), free, side }
     }
 
+    /// Follows `rest` to the first inequality and adds it; nothing if there is no way to go.
+    fn extended(&self, program: &CellProgram, point: &mut Finished, rest: &[f64]) -> Option<Self> {
+        let (n, d, m) = program.sizes();
+        if program.ball == Ball::Round || max_abs(rest) <= 1e-15 {
+            return None;
+        }
+        let (z, dz) = (program.preactivations(&point.products.data), program.preactivations(rest));
+        let sums = |z: &[f64], i: usize| {
+            (i * m..(i + 1) * m).map(|k| if self.active[k] { 0.0 } else { slope(program, self, k) * z[k] }).sum::<f64>()
+        };
+        let first = (0..n).find(|&i| self.tight[i])?;
+        let (level, rise) = (sums(&z, first), sums(&dz, first));
+        enum Met {
+            Margin(usize),
+            Kink(usize),
+            Entry(usize, f64),
+        }
+        let (mut step, mut met) = (f64::INFINITY, None);
+        let mut offer = |distance: f64, speed: f64, what: Met| {
+            if speed > 0.0 && distance.max(0.0) / speed < step {
+                (step, met) = (distance.max(0.0) / speed, Some(what));
+            }
+        };
+        for i in (0..n).filter(|&i| !self.tight[i]) {
+            offer(sums(&z, i) - level, rise - sums(&dz, i), Met::Margin(i));
+        }
+        for k in (0..n * m).filter(|&k| program.jumps[k] > 0.0 && self.tight[k / m] && !self.active[k]) {
+            let sign = if self.right[k] { 1.0 } else { -1.0 };
+            offer(sign * z[k], -sign * dz[k], Met::Kink(k));
+        }
+        let bound = self.bound(point);
+        for k in (0..m * d).filter(|&k| self.free[k]) {
+            let u = point.products.data[k];
+            match program.ball {
+                Ball::Cube => offer(bound - u * rest[k].signum(), rest[k].abs(), Met::Entry(k, rest[k].signum())),
+                _ => offer(u.abs(), -rest[k] * u.signum(), Met::Entry(k, 0.0)),
+            }
+        }
+        let mut sets = self.clone();
+        match met? {
+            Met::Margin(i) => sets.tight[i] = true,
+            Met::Kink(k) => sets.active[k] = true,
+            Met::Entry(k, side) => (sets.free[k], sets.side[k]) = (false, side),
+        }
+        add_scaled(&mut point.products.data, step, rest);
+        Some(sets)
+    }
+
     /// The sets with every equality changed that the point contradicts.
     fn corrected(&self, program: &CellProgram, point: &Finished) -> Self {
         let (n, d, m) = program.sizes();
@@ -212,8 +273,10 @@ impl Sets {
         if program.ball == Ball::Round {
             return sets;
         }
-        let combine = |k: usize| slope(program, self, k) * point.weights[k / m]
-            - if self.active[k] { program.jumps[k] * point.kinks[k] } else { 0.0 };
+        let combine = |k: usize| {
+            slope(program, self, k) * point.weights[k / m]
+                - if self.active[k] { program.jumps[k] * point.kinks[k] } else { 0.0 }
+        };
         let g = program.gather(&(0..n * m).map(combine).collect::<Vec<f64>>());
         let bound = self.bound(point);
         let unit: Vec<f64> = (0..m).map(|j| sum_abs(point.products.row(j)).sqrt().recip()).collect();
@@ -223,7 +286,9 @@ impl Sets {
             match program.ball {
                 Ball::Cube if self.free[k] && u.abs() > bound => (sets.free[k], sets.side[k]) = (false, u.signum()),
                 Ball::Cube if !self.free[k] && g[k] * self.side[k] < 0.0 => (sets.free[k], sets.side[k]) = (true, 0.0),
-                Ball::Diamond if !self.free[k] => sets.free[k] = g[k].abs() > level / sizes * unit[k / d] * (1.0 + 1e-12),
+                Ball::Diamond if !self.free[k] => {
+                    sets.free[k] = g[k].abs() > level / sizes * unit[k / d] * (1.0 + 1e-12)
+                }
                 _ => {}
             }
         }
@@ -362,15 +427,102 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// The smallest change of e that removes `gap` on the free entries as far as active kinks can.
+    fn kink_step(&self, gap: &[f64]) -> Vec<f64> {
+        let (n, d, m) = self.program.sizes();
+        let mut step = vec![0.0; n * m];
+        for (j, hold) in self.holds.iter().enumerate() {
+            for ((right, left), value) in hold.right.iter().zip(&hold.left).zip(&hold.values) {
+                let along = dot(right, &gap[j * d..(j + 1) * d]) / value;
+                for (at, &i) in hold.examples.iter().enumerate() {
+                    let k = i * m + j;
+                    step[k] += along * left[at] / self.program.jumps[k];
+                }
+            }
+        }
+        step
+    }
+
+    /// Where the tight margins are dependent and cannot be levelled, multipliers can move without changing the gradient on
+    /// the free entries: away from the larger margins, until the first one reaches a bound. Its equality is given up.
+    fn reduced(&mut self) -> Option<Sets> {
+        let program = self.program;
+        let (n, d, m) = program.sizes();
+        let margins = self.margins();
+        let largest = self.gram.values().last().copied()?;
+        let null = (0..self.tight.len()).find(|&k| {
+            let slope = dot(self.gram.vector(k), &margins).abs();
+            self.gram.values()[k] <= 1e-13 * largest && slope > 1e-14 * norm2(&margins)
+        })?;
+        let sign = -dot(self.gram.vector(null), &margins).signum();
+        let mut dl = vec![0.0; n];
+        self.tight.iter().zip(self.gram.vector(null)).for_each(|(&i, v)| dl[i] = sign * v);
+        let spread = |l: &[f64]| (0..n * m).map(|k| slope(program, self.sets, k) * l[k / m]).collect::<Vec<f64>>();
+        let de = self.kink_step(&program.gather(&spread(&dl)));
+        let with = |l: &[f64], e: &[f64]| {
+            let mut weights = spread(l);
+            (0..n * m).filter(|&k| self.sets.active[k]).for_each(|k| weights[k] -= program.jumps[k] * e[k]);
+            program.gather(&weights)
+        };
+        let (g, dg) = (with(&self.point.weights, &self.point.kinks), with(&dl, &de));
+        let (mut step, mut sets) = (f64::INFINITY, None);
+        let mut offer = |value: f64, speed: f64, change: &dyn Fn(&mut Sets)| {
+            if speed < 0.0 && value.max(0.0) / -speed < step {
+                step = value.max(0.0) / -speed;
+                let mut next = self.sets.clone();
+                change(&mut next);
+                sets = Some(next);
+            }
+        };
+        for &i in &self.tight {
+            offer(self.point.weights[i], dl[i], &|sets| {
+                sets.tight[i] = false;
+                (i * m..(i + 1) * m).for_each(|k| sets.active[k] = false);
+            });
+        }
+        for k in (0..n * m).filter(|&k| self.sets.active[k]) {
+            let (e, rest) = (self.point.kinks[k], self.point.weights[k / m] - self.point.kinks[k]);
+            offer(e, de[k], &|sets| (sets.active[k], sets.right[k]) = (false, false));
+            offer(rest, dl[k / m] - de[k], &|sets| (sets.active[k], sets.right[k]) = (false, true));
+        }
+        let held = (0..m * d).filter(|&k| !self.sets.free[k] && program.ball == Ball::Cube);
+        for k in held {
+            let side = self.sets.side[k];
+            offer(side * g[k], side * dg[k], &|sets| (sets.free[k], sets.side[k]) = (true, 0.0));
+        }
+        add_scaled(&mut self.point.weights, step, &dl);
+        add_scaled(&mut self.point.kinks, step, &de);
+        sets
+    }
+
+    /// What the multipliers leave of the gradient on the free entries, as a direction of u; 0 below rounding.
+    fn rest(&self) -> Vec<f64> {
+        let program = self.program;
+        let (n, d, m) = program.sizes();
+        let target = self.target();
+        let weights: Vec<f64> = (0..n * m).map(|k| slope(program, self.sets, k) * self.point.weights[k / m]).collect();
+        let gathered = program.gather(&weights);
+        let scale = 1e-13 * max_abs(&gathered);
+        let mut rest: Vec<f64> = gathered.iter().zip(&target).map(|(g, t)| g - t).collect();
+        rest.iter_mut().zip(&self.sets.free).filter(|(_, free)| !**free).for_each(|(rest, _)| *rest = 0.0);
+        rest.chunks_exact_mut(d).zip(&self.holds).for_each(|(rest, hold)| hold.project(rest));
+        if max_abs(&rest) <= scale { vec![0.0; rest.len()] } else { rest }
+    }
+
+    /// γ ∂_j, with γ from ⟨Σ λ h, u⟩ = T.
+    fn target(&self) -> Vec<f64> {
+        let mut target = subgradient(self.program.ball, &self.point.products);
+        let (size, margins) = (dot(&target, &self.point.products.data), self.margins());
+        let level = margins.iter().sum::<f64>() / margins.len() as f64;
+        target.iter_mut().for_each(|t| *t *= if size > 0.0 { level / size } else { 0.0 });
+        target
+    }
+
     /// Corrects λ and then e, without regard to their signs.
     fn dual(&mut self) {
         let program = self.program;
         let (n, d, m) = program.sizes();
-        let mut target = subgradient(program.ball, &self.point.products);
-        // ⟨Σ λ h, u⟩ = T fixes γ
-        let (size, margins) = (dot(&target, &self.point.products.data), self.margins());
-        let level = margins.iter().sum::<f64>() / margins.len() as f64;
-        target.iter_mut().for_each(|t| *t *= if size > 0.0 { level / size } else { 0.0 });
+        let target = self.target();
         let mut lambda = vec![0.0; n];
         self.tight.iter().for_each(|&i| lambda[i] = self.point.weights[i]);
         let total: f64 = lambda.iter().sum();
@@ -386,21 +538,19 @@ impl<'a> Work<'a> {
         self.least(&mut step);
         self.tight.iter().zip(&step).for_each(|(&i, step)| lambda[i] += step);
         let base = sums(&lambda);
+        let mut gap: Vec<f64> = base.iter().zip(&target).map(|(b, t)| b - t).collect();
         for (j, hold) in self.holds.iter().enumerate() {
-            let range = j * d..(j + 1) * d;
-            let mut gap: Vec<f64> = base[range.clone()].iter().zip(&target[range]).map(|(b, t)| b - t).collect();
             for &i in &hold.examples {
                 let k = i * m + j;
-                add_scaled(&mut gap, -program.jumps[k] * self.point.kinks[k], program.inputs.row(i));
-            }
-            for ((right, left), value) in hold.right.iter().zip(&hold.left).zip(&hold.values) {
-                let along = dot(right, &gap) / value;
-                for (at, &i) in hold.examples.iter().enumerate() {
-                    let k = i * m + j;
-                    self.point.kinks[k] += along * left[at] / program.jumps[k];
-                }
+                add_scaled(
+                    &mut gap[j * d..(j + 1) * d],
+                    -program.jumps[k] * self.point.kinks[k],
+                    program.inputs.row(i),
+                );
             }
         }
+        let step = self.kink_step(&gap);
+        add_scaled(&mut self.point.kinks, 1.0, &step);
         self.point.weights = lambda;
     }
 }

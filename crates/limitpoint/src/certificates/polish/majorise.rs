@@ -107,7 +107,8 @@ fn same_slopes(shallow: &Shallow, program: &CellProgram, products: &Matrix, neur
     let z = shallow.preactivations(products);
     (0..z.len()).all(|k| {
         let factor = shallow.signs[k / m] * neurons.signs[k % m];
-        let touching = crate::linalg::norm2(products.row(k % m)) * crate::linalg::norm2(shallow.inputs.row(k / m)) * 1e-7;
+        let touching =
+            crate::linalg::norm2(products.row(k % m)) * crate::linalg::norm2(shallow.inputs.row(k / m)) * 1e-7;
         let slope = factor * if z[k] > 0.0 { right } else { left };
         factor < 0.0 || z[k].abs() <= touching || slope == program.slopes[k]
     })

@@ -21,6 +21,7 @@ mod majorise;
 mod proof;
 mod scaling;
 mod shallow;
+mod symmetric;
 
 pub use proof::KktProof;
 
@@ -222,7 +223,8 @@ pub fn polish(
         (f64::INFINITY, Candidate { params: params.to_vec(), proof, tau: None })
     };
     let (tau_after, Candidate { params: polished, proof, .. }) = best.unwrap_or_else(unchanged);
-    let status = if tau_after <= settings.target { PolishStatus::Polished } else { PolishStatus::Stalled { why: outcome.why } };
+    let status =
+        if tau_after <= settings.target { PolishStatus::Polished } else { PolishStatus::Stalled { why: outcome.why } };
     Ok(Polished {
         norm: norm.key(),
         method: outcome.method,
@@ -309,7 +311,11 @@ fn cells(shallow: &Shallow, ball: Ball, params: &[f64], settings: &PolishSetting
             (kink, if weight > 0.0 { point.kinks[k] / weight } else { 0.0 })
         };
         let slopes = (0..point.active.len()).filter(|&k| point.active[k]).map(slope).collect();
-        Candidate { params: shallow.write(&neurons), proof: KktProof { weights: point.weights.clone(), slopes }, tau: None }
+        Candidate {
+            params: shallow.write(&neurons),
+            proof: KktProof { weights: point.weights.clone(), slopes },
+            tau: None,
+        }
     };
     let refined = finish::finish(&settled);
     let raw = Finished {

@@ -207,7 +207,9 @@ impl Neurons {
             };
             neurons.outer[j] = size.sqrt();
             // in the cube a weight at the bound equals |a_j| to the last bit
-            let bound = |u: f64| if ball == Ball::Cube && u.abs() == largest { u.signum() * size.sqrt() } else { u / size.sqrt() };
+            let bound = |u: f64| {
+                if ball == Ball::Cube && u.abs() == largest { u.signum() * size.sqrt() } else { u / size.sqrt() }
+            };
             neurons.inner.row_mut(j).iter_mut().for_each(|u| *u = bound(*u));
         }
         neurons
