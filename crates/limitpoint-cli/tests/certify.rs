@@ -232,3 +232,29 @@ fn regression_is_certified_as_the_nearest_solution() {
     assert_eq!(read(&path)["claim"]["kind"], "nearest-solution");
     assert_eq!(limitpoint(&["check", &path]).status.code(), Some(0));
 }
+
+#[test]
+fn a_trained_network_is_polished_and_the_polished_weights_are_certified() {
+    let home = Home::new("polish");
+    let out = home.path("runs");
+    let settings = ["model.widths=[8]", "data.circle-teacher.count=20", "stop.steps=3000", "stop.log10_loss=-8"];
+    let output = limitpoint(&[&["run", "plane", "--quiet", "--out", &out][..], &settings].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let output = limitpoint(&["polish", &out, "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let answer: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let run = &answer[0];
+    let number = |name: &str| run[name].as_f64().expect(name);
+    assert!(number("tau_after") <= 1e-9 && number("tau_before") > number("tau_after"), "{run}");
+    assert!(number("margin_after") >= number("margin_before"), "{run}");
+    let folder = Path::new(&out).join(run["run"].as_str().expect("a name"));
+    let (folder, weights) = (folder.to_str().expect("UTF-8"), run["file"].as_str().expect("a file"));
+    let output = limitpoint(&["certify", folder, "--weights", weights, "--tolerance", "1e-8"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    // the weights that training ended with are not there yet
+    let output = limitpoint(&["certify", folder, "--tolerance", "1e-8"]);
+    assert_eq!(output.status.code(), Some(1), "{}{}", stdout(&output), stderr(&output));
+    let output = limitpoint(&["polish", folder, "--target", "2"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("target"), "{}", stderr(&output));
+}

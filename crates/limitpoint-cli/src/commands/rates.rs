@@ -31,10 +31,10 @@ pub struct Rates {
 pub fn run(arguments: &Rates) -> anyhow::Result<ExitCode> {
     let record = ExperimentRecord::load(&arguments.folder)?;
     let fitted = rates(&record, &RateSettings { confidence: arguments.confidence, late: arguments.late });
-    if let (Format::Text, Some(Err(error))) = (arguments.format, fitted.first().map(|f| &f.outcome)) {
-        if fitted.iter().all(|f| f.outcome.is_err()) {
-            bail!("nothing could be fitted: {error}");
-        }
+    if fitted.iter().all(|group| group.outcome.is_err())
+        && let (Format::Text, Some(Err(error))) = (arguments.format, fitted.first().map(|group| &group.outcome))
+    {
+        bail!("nothing could be fitted: {error}");
     }
     match arguments.format {
         Format::Json => print(&(serde_json::to_string_pretty(&fitted)? + "\n"))?,

@@ -122,6 +122,9 @@ impl CellProgram<'_> {
             if !(primal.is_finite() && dual.is_finite()) {
                 break;
             }
+            if corrector.u.iter().chain(&corrector.lambda).any(|x| !x.is_finite()) {
+                break;
+            }
             x.advance(&corrector, (0.99 * primal).min(1.0), (0.99 * dual).min(1.0));
             debug_assert_eq!((x.u.len(), x.lambda.len()), (m * d, n));
             let point = self.conclude(&x, iteration);
@@ -299,7 +302,7 @@ impl CellProgram<'_> {
         let smallest = self.true_margin(&self.preactivations(&x.u));
         let total: f64 = x.lambda.iter().sum();
         let kink = |k: usize| {
-            if self.jumps[k] > 0.0 { (x.y1[k] / self.jumps[k]).clamp(0.0, x.lambda[k / m]) / total } else { 0.0 }
+            if self.jumps[k] > 0.0 { (x.y1[k] / self.jumps[k]).min(x.lambda[k / m]).max(0.0) / total } else { 0.0 }
         };
         let kinks: Vec<f64> = (0..x.t.len()).map(kink).collect();
         let weights: Vec<f64> = x.lambda.iter().map(|l| l / total).collect();

@@ -462,7 +462,7 @@ impl State {
     /// Keeps every product of a slack and its multiplier within a factor 1000 of μ.
     fn recentre(&mut self, mu: f64) {
         let clamp = |dual: &mut [f64], slack: &[f64]| {
-            dual.iter_mut().zip(slack).for_each(|(dual, s)| *dual = dual.clamp(1e-3 * mu / s, 1e3 * mu / s));
+            dual.iter_mut().zip(slack).for_each(|(dual, s)| *dual = dual.min(1e3 * mu / s).max(1e-3 * mu / s));
         };
         clamp(&mut self.lambda, &self.slack);
         clamp(&mut self.lower_dual, &self.lower);

@@ -112,7 +112,7 @@ fn cleaned(program: &CellProgram, sets: &Sets, point: &Finished) -> Finished {
     let weights: Vec<f64> = point.weights.iter().map(|l| l.max(0.0)).collect();
     let kink = |k: usize| match (program.jumps[k] > 0.0, sets.active[k]) {
         (false, _) => 0.0,
-        (_, true) => point.kinks[k].clamp(0.0, weights[k / m]),
+        (_, true) => point.kinks[k].min(weights[k / m]).max(0.0),
         _ => {
             if sets.right[k] {
                 weights[k / m]
@@ -254,8 +254,8 @@ impl Sets {
         let margins: Vec<f64> = (0..n).map(|i| (i * m..(i + 1) * m).map(term).sum()).collect();
         let count = self.tight.iter().filter(|tight| **tight).count() as f64;
         let level = (0..n).filter(|&i| self.tight[i]).map(|i| margins[i]).sum::<f64>() / count;
-        for i in 0..n {
-            sets.tight[i] = if self.tight[i] { point.weights[i] > 0.0 } else { margins[i] < level * (1.0 - 1e-13) };
+        for (i, margin) in margins.iter().enumerate() {
+            sets.tight[i] = if self.tight[i] { point.weights[i] > 0.0 } else { *margin < level * (1.0 - 1e-13) };
         }
         for k in (0..n * m).filter(|&k| program.jumps[k] > 0.0) {
             let weight = point.weights[k / m];
