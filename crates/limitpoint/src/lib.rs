@@ -28,7 +28,7 @@
 //! | [`flows`] | continuous time with error control |
 //! | [`diagnostics`] | margins, KKT measures, balance, shape: functions of a point |
 //! | [`observers`] | snapshots, recording, stop rules |
-//! | [`reference`] | the judge's solvers: exact margins and limit points, with their proofs |
+//! | [`mod@reference`] | the judge's solvers: exact margins and limit points, with their proofs |
 //! | [`certificates`] | claim + evidence → verdict: KKT and tangent certificates, polishing, files |
 //! | [`driver`] | the loop: step, snapshot, observe, stop |
 //! | [`experiments`] | whole training problems put together from specifications |

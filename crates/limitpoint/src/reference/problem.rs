@@ -42,7 +42,12 @@ pub struct KinkRow {
     pub change: SparseRow,
 }
 
-/// A margin problem; see the [module](self) for the two forms.
+/// A margin problem, in its primal and its dual form:
+///
+/// ```text
+/// max_{‖v‖ ≤ 1} min_i ( ⟨h_i, v⟩ + Σ_{k of row i} min(0, ⟨c_k, v⟩) )     subject to ⟨r_m, v⟩ ≥ 0
+/// min ‖ Σ_i p_i h_i + Σ_k e_k c_k + Σ_m s_m r_m ‖_*     over Σp = 1, p ≥ 0, 0 ≤ e_k ≤ p_{row of k}, s ≥ 0
+/// ```
 ///
 /// ```
 /// use limitpoint::linalg::Matrix;

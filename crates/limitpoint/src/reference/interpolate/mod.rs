@@ -76,7 +76,7 @@ impl Interpolation {
     }
 }
 
-/// The weights with Xw = y that a norm or a potential prefers, see the [module](self).
+/// The weights with Xw = y that a norm or a potential prefers: argmin of the norm, or of D_R(w, w(0)), over Xw = y.
 ///
 /// `x` has a row for every equation and a column for every weight of the layout. Frozen blocks keep the weights of
 /// `start`, or 0. Rows may depend on each other; contradictions are refused with [`ReferenceError::Inconsistent`], and
