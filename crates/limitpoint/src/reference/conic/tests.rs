@@ -2,6 +2,7 @@
 
 use super::super::{KinkRow, MarginProblem, Multipliers, ReferenceError};
 use super::ball::Part;
+use super::program::Cone;
 use super::scaled::Scaled;
 use super::{Solver, minimum_norm_conic, solve_margin_conic};
 use crate::linalg::{Matrix, add_scaled, dot};
@@ -117,6 +118,12 @@ fn both_solvers_find_the_same_in_both_forms() {
                 // the dense method may give up on a power below 2, whose curvature has no bound
                 let allowed = solver == Solver::Dense && norm.to_string().contains("lp:");
                 let found = found.map(|_| last.unwrap());
+                // the general solver is built without semidefinite cones and must say so
+                let semidefinite = |(cone, _): &(Cone, _)| matches!(cone, Cone::Semidefinite(_));
+                if solver == Solver::General && posed.program.sections.iter().any(semidefinite) {
+                    assert!(found.unwrap_err().to_string().contains("no semidefinite cones"), "{norm} {form}");
+                    continue;
+                }
                 assert!(allowed || found.is_ok(), "{norm} {form} {solver:?} {found:?}");
                 if let Ok(bracket) = found {
                     let good = bracket.relative_gap() < 1e-11 && (bracket.upper / expected - 1.0).abs() < 1e-11;
@@ -186,7 +193,10 @@ fn a_margin_of_1e_9_has_correct_digits() {
             large.iter_mut().zip(&first).for_each(|(x, first)| *x = sign * first);
             tiny.iter_mut().for_each(|x| *x *= 1e-9);
         }
-        let size = value(&small, 1e-4);
+        // singular values at such margins: the dense method alone, which proves 9e-4 of the spectral margin and no more
+        let singular =
+            matches!(norm, NormSpec::Spectral | NormSpec::Nuclear | NormSpec::Max { .. } | NormSpec::Sum { .. });
+        let size = value(&small, if singular { 2e-3 } else { 1e-4 });
         assert!(1e-10 < size && size < 1e-7, "{norm} {size:e}");
     }
 }
