@@ -175,7 +175,9 @@ struct Outcome {
 /// let settings = PolishSettings::default();
 /// let polished = polish(&ModelSpec::relu(&[1]), &data, &[1.0, 0.2, 0.7], &NormSpec::L2, &settings)?;
 /// let [w1, w2, a] = polished.params[..] else { unreachable!() };
-/// assert!((w1 / a - 0.6).abs() < 1e-9 && (w2 / a - 0.8).abs() < 1e-9 && polished.tau_after < 1e-11);
+/// assert!(polished.tau_after < 1e-11);
+/// // τ is quadratic in the distance from the limit
+/// assert!((w1 / a - 0.6).abs() < 1e-6 && (w2 / a - 0.8).abs() < 1e-6);
 /// # Ok::<(), limitpoint::certificates::PolishError>(())
 /// ```
 pub fn polish(
