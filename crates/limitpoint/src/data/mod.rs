@@ -3,8 +3,8 @@
 //! ```text
 //! DataSpec ──load──► DataSplit { train, test, truth }
 //!    │                    ▲
-//!    ├─ generators        │   gaussians, teacher_student, circle, regression
-//!    ├─ embedded          │   digits
+//!    ├─ generators        │   gaussians, teacher_student, circle, regression, matrices
+//!    ├─ embedded          │   digits, points
 //!    └─ files ────────────┘   idx, cifar, npy, csv_table, svmlight, safetensors_file
 //! ```
 //!
@@ -20,6 +20,8 @@ mod transforms;
 
 mod circle;
 mod gaussians;
+mod matrices;
+mod points;
 mod regression;
 mod teacher;
 mod teacher_student;
@@ -50,7 +52,9 @@ pub use error::DataError;
 pub use file::{File, FileFormat};
 pub use gaussians::Gaussians;
 pub use images::{ImageFolder, data_folder};
+pub use matrices::{Matrices, MatrixTask};
 pub use npy::read_npy;
+pub use points::Points;
 pub use regression::{Regression, Solution};
 pub use spec::{DataSpec, DataSplit, GroundTruth};
 pub use task::Task;

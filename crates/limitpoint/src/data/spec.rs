@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CircleTeacher, DataError, Dataset, Digits, File, Gaussians, ImageFolder, Regression, ReluTeacher, TeacherStudent,
-    cifar, idx, images::ByteImages,
+    CircleTeacher, DataError, Dataset, Digits, File, Gaussians, ImageFolder, Matrices, Points, Regression, ReluTeacher,
+    TeacherStudent, cifar, idx, images::ByteImages,
 };
 use crate::catalogue::CatalogueEntry;
 use crate::numeric::Streams;
@@ -61,8 +61,12 @@ pub enum DataSpec {
     CircleTeacher(CircleTeacher),
     /// Underdetermined linear regression.
     Regression(Regression),
+    /// Matrix-shaped examples with a planted low-rank matrix behind them.
+    Matrices(Matrices),
     /// The embedded 8×8 digits.
     Digits(Digits),
+    /// Examples written out here.
+    Points(Points),
     /// MNIST from its four IDX files.
     Mnist(ImageFolder),
     /// Fashion-MNIST, clothes in the format of MNIST.
@@ -81,7 +85,9 @@ impl DataSpec {
             Self::TeacherStudent(spec) => spec.generate(streams),
             Self::CircleTeacher(spec) => spec.generate(streams),
             Self::Regression(spec) => spec.generate(streams),
+            Self::Matrices(spec) => spec.generate(streams),
             Self::Digits(spec) => spec.load(streams),
+            Self::Points(spec) => spec.load(),
             Self::Mnist(spec) => {
                 let folder = spec.folder("mnist")?;
                 spec.load(streams, |test| idx::mnist(&folder, test))
@@ -108,7 +114,9 @@ impl DataSpec {
             Self::TeacherStudent(_) => "teacher-student",
             Self::CircleTeacher(_) => "circle-teacher",
             Self::Regression(_) => "regression",
+            Self::Matrices(_) => "matrices",
             Self::Digits(_) => "digits",
+            Self::Points(_) => "points",
             Self::Mnist(_) => "mnist",
             Self::FashionMnist(_) => "fashion-mnist",
             Self::Cifar10(_) => "cifar10",
@@ -132,7 +140,9 @@ impl DataSpec {
             ),
             entry("circle-teacher", "‖x‖₂ = 1 in the plane, y = sgn Σⱼ aⱼ max(⟨wⱼ,x⟩,0), |aⱼ|‖wⱼ‖₂ = 1", "C.exp2L"),
             entry("regression", "y = X w*, X Gaussian of chosen rank; solutions w* + ker X", "B.gd2.1, B.thm1"),
+            entry("matrices", "X Gaussian matrices, y = sgn⟨W*,X⟩ or ⟨W*,X⟩ with W* of low rank", "B.thm7, B.lift"),
             entry("digits", "1797 embedded 8×8 images in [0,1], ten classes or a pair", "UCI optdigits"),
+            entry("points", "examples written out in the recipe", "B.ex2, B.ex4"),
             entry(
                 "mnist",
                 "28×28 images in [0,1] from IDX files, ten classes or a pair, or halved to 14×14",
@@ -148,14 +158,16 @@ impl DataSpec {
         ]
     }
 
-    /// One spec of each kind; the first five load without any file.
+    /// One spec of each kind; the first seven load without any file.
     pub fn examples() -> Vec<Self> {
         vec![
             Self::Gaussians(Gaussians::default()),
             Self::TeacherStudent(TeacherStudent { test_count: 100, ..Default::default() }),
             Self::CircleTeacher(CircleTeacher::default()),
             Self::Regression(Regression::default()),
+            Self::Matrices(Matrices::default()),
             Self::Digits(Digits { classes: Some([3, 6]), count: Some(100), ..Default::default() }),
+            Self::Points(Points::valued(&[&[1.0, 2.0]], &[1.0])),
             Self::Mnist(ImageFolder { pair: Some([3, 6]), count: Some(100), ..Default::default() }),
             Self::FashionMnist(ImageFolder { pair: Some([0, 9]), ..Default::default() }),
             Self::Cifar10(ImageFolder { count: Some(1000), ..Default::default() }),
@@ -194,7 +206,11 @@ mod tests {
     #[test]
     fn defaults_fill_in_and_typing_errors_are_refused() {
         for spec in DataSpec::examples() {
-            let path = if spec.key() == "file" { "path = \"x.csv\"\n" } else { "" };
+            let path = match spec.key() {
+                "file" => "path = \"x.csv\"\n",
+                "points" => "inputs = [[1.0]]\nvalues = [1.0]\n",
+                _ => "",
+            };
             assert!(toml::from_str::<DataSpec>(&format!("[{}]\n{path}", spec.key())).is_ok(), "{}", spec.key());
             assert!(
                 toml::from_str::<DataSpec>(&format!("[{}]\n{path}cuont = 3", spec.key())).is_err(),
@@ -209,7 +225,7 @@ mod tests {
 
     #[test]
     fn what_needs_no_file_loads_the_same_bits_twice() {
-        for spec in &DataSpec::examples()[..5] {
+        for spec in &DataSpec::examples()[..6] {
             let split = spec.load(&Streams::new(7)).unwrap();
             assert_eq!(split, spec.load(&Streams::new(7)).unwrap(), "{}", spec.key());
             assert_ne!(split.train, spec.load(&Streams::new(8)).unwrap().train, "{}", spec.key());

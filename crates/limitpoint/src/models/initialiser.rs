@@ -19,7 +19,7 @@ use crate::params::ParamLayout;
 /// assert!(theta[..200].iter().all(|w| w.abs() <= 0.1 / 4.0)); // U[−α/fan-in, α/fan-in]
 /// # Ok::<(), limitpoint::params::ParamsError>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Initialiser {
     /// Uniform on [−α/fan-in, α/fan-in] (A.expTS: w on α/d, u on α/width).
@@ -49,6 +49,11 @@ pub enum Initialiser {
         /// The value.
         value: f64,
     },
+    /// These numbers, block after block; one for every parameter.
+    Given {
+        /// The numbers.
+        values: Vec<f64>,
+    },
 }
 
 fn one() -> f64 {
@@ -56,8 +61,11 @@ fn one() -> f64 {
 }
 
 impl Initialiser {
-    /// Draws a parameter vector.
+    /// Draws a parameter vector. Given numbers are returned as they are; whoever starts from them checks their count.
     pub fn draw(&self, layout: &ParamLayout, stream: &mut RandomStream) -> Vec<f64> {
+        if let Self::Given { values } = self {
+            return values.clone();
+        }
         let mut params = vec![0.0; layout.len()];
         for block in layout.blocks() {
             // a bias has one column; its fan-in is that of its layer's weights
@@ -66,6 +74,7 @@ impl Initialiser {
             let fan_in = weights.unwrap_or(block).cols as f64;
             for entry in &mut params[block.range()] {
                 *entry = match *self {
+                    Self::Given { .. } => f64::NAN,
                     Self::Uniform { scale } => stream.uniform_in(-scale / fan_in, scale / fan_in),
                     Self::Constant { value } => value,
                     _ if bias => 0.0,
@@ -87,6 +96,7 @@ impl Initialiser {
             entry("mean-field", "w ~ N(0, scale²), with an output factor 1/width", "C.exp2L"),
             entry("normal", "w ~ N(0, deviation²)", "custom"),
             entry("constant", "w = value", "B.ex2, B.thm1"),
+            entry("given", "w = values", "B.gd2.1"),
         ]
     }
 }

@@ -10,6 +10,7 @@ mod diagonal;
 mod homogeneity;
 mod initialiser;
 mod margins;
+mod matrix;
 mod spec;
 
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use diagonal::DiagonalNetwork;
 pub use homogeneity::{DegreeGroup, Homogeneity};
 pub use initialiser::Initialiser;
 pub use margins::MarginMap;
+pub use matrix::MatrixModel;
 pub use spec::{Biases, Compute, ModelSpec, OutputScale, Precision};
 
 use crate::linalg::Matrix;
@@ -157,6 +159,22 @@ pub enum ModelError {
     /// Everything is frozen.
     #[error("all layers are frozen; leave at least one to train")]
     AllFrozen,
+    /// Rows that do not divide the inputs.
+    #[error("examples of {entries} entries are no matrices with {rows} rows; rows must divide {entries}")]
+    MatrixRows {
+        /// Rows asked for.
+        rows: usize,
+        /// Entries of an example.
+        entries: usize,
+    },
+    /// A symmetric model of matrices that are not square.
+    #[error("a symmetric model W = UUᵀ needs square examples, but they are {rows}x{columns}; drop symmetric")]
+    NotSquare {
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        columns: usize,
+    },
     /// Outputs that do not match the model.
     #[error("{model} has one output, but the targets need {outputs}; use a dense network")]
     Outputs {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dense::Architecture;
-use super::{Activation, DenseNetwork, DiagonalNetwork, Model, ModelError};
+use super::{Activation, DenseNetwork, DiagonalNetwork, MatrixModel, Model, ModelError};
 use crate::catalogue::CatalogueEntry;
 use crate::linalg::Matrix;
 
@@ -99,6 +99,24 @@ pub enum ModelSpec {
         #[serde(default = "two")]
         factors: usize,
     },
+    /// Φ(X) = ⟨W, X⟩ for matrix-shaped examples, W a matrix or a product of matrices.
+    Matrix {
+        /// Rows of an example; its columns follow from its size.
+        rows: usize,
+        /// W = W₁⋯W_m; 1 is the linear model.
+        #[serde(default = "single")]
+        factors: usize,
+        /// The inner dimension; the shorter side of an example if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        width: Option<usize>,
+        /// W = UUᵀ instead of a product of `factors`.
+        #[serde(default)]
+        symmetric: bool,
+    },
+}
+
+fn single() -> usize {
+    1
 }
 
 fn two() -> usize {
@@ -122,6 +140,16 @@ impl ModelSpec {
         }
     }
 
+    /// Whether scores are linear in the weights, so that exact optima are convex problems in them.
+    ///
+    /// ```
+    /// use limitpoint::models::ModelSpec;
+    /// assert!(ModelSpec::Linear.is_linear() && !ModelSpec::relu(&[3]).is_linear());
+    /// ```
+    pub fn is_linear(&self) -> bool {
+        matches!(self, Self::Linear | Self::Matrix { factors: 1, symmetric: false, .. })
+    }
+
     /// Checks the settings and binds the model to its inputs (examples × features).
     pub fn build(&self, inputs: &Matrix, outputs: usize, compute: Compute) -> Result<Box<dyn Model>, ModelError> {
         if inputs.rows == 0 || inputs.cols == 0 {
@@ -133,6 +161,12 @@ impl ModelSpec {
                     return Err(ModelError::Outputs { model: "a diagonal network", outputs });
                 }
                 return Ok(Box::new(DiagonalNetwork::new(inputs, *factors)?));
+            }
+            Self::Matrix { rows, factors, width, symmetric } => {
+                if outputs != 1 {
+                    return Err(ModelError::Outputs { model: "a matrix model", outputs });
+                }
+                return Ok(Box::new(MatrixModel::new(inputs, *rows, *factors, *width, *symmetric)?));
             }
             Self::Linear => Architecture {
                 inputs: inputs.cols,
@@ -175,6 +209,7 @@ impl ModelSpec {
             Self::Linear => "linear",
             Self::Network { .. } => "network",
             Self::Diagonal { .. } => "diagonal",
+            Self::Matrix { .. } => "matrix",
         }
     }
 
@@ -185,6 +220,7 @@ impl ModelSpec {
             entry("linear", "Φ(x) = W x, degree 1", "B"),
             entry("network", "Φ(x) = s·W_L σ(… σ(W_1 x)), degree Σ_l Π_{m≥l} deg σ_m", "A.eq13, C.lem3.1, D.defG1"),
             entry("diagonal", "Φ(x) = ⟨θ₁ ⊙ … ⊙ θ_m, x⟩, degree m", "C.reparam"),
+            entry("matrix", "Φ(X) = ⟨W, X⟩ with W, W₁⋯W_m or UUᵀ, degree 1, m or 2", "B.thm5, B.eq15-19, B.thm7"),
         ]
     }
 
@@ -201,6 +237,10 @@ impl ModelSpec {
             Self::Linear,
             Self::Diagonal { factors: 2 },
             Self::Diagonal { factors: 3 },
+            Self::Matrix { rows: 2, factors: 1, width: None, symmetric: false },
+            Self::Matrix { rows: 2, factors: 2, width: Some(3), symmetric: false },
+            Self::Matrix { rows: 2, factors: 4, width: None, symmetric: false },
+            Self::Matrix { rows: 2, factors: 1, width: Some(3), symmetric: true },
             Self::relu(&[33]),
             with(Activation::Relu, Biases::First, &[], OutputScale::One),
             with(Activation::Relu, Biases::All, &[], OutputScale::One),
