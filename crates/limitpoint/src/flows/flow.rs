@@ -15,7 +15,7 @@ use crate::potentials::{MirrorPotential, PotentialSpec, balance_drift, grouped_c
 
 /// A flow in progress.
 ///
-/// The state is θ for steepest flows and z = ∇R(θ) for mirror flow. [`Flow::advance`] makes one accepted step of the
+/// The state is θ for steepest and natural gradient flows and z = ∇R(θ) for mirror flow. [`Flow::advance`] makes one accepted step of the
 /// embedded pair in the rescaled time τ, dτ = L dt; a step is accepted when the root mean square of error / (absolute +
 /// relative·|state|) is at most 1.
 ///
@@ -65,7 +65,7 @@ pub struct Flow {
 pub struct FlowState {
     /// θ.
     pub params: Vec<f64>,
-    /// θ for steepest flows, ∇R(θ) for mirror flow.
+    /// ∇R(θ) for mirror flow, θ for others.
     pub state: Vec<f64>,
     /// The slope at the current point.
     pub slope: Vec<f64>,
@@ -93,6 +93,7 @@ pub struct FlowState {
 enum Field {
     Steepest(Box<dyn Norm>),
     Mirror(Box<dyn MirrorPotential>),
+    NaturalGradient(Box<dyn MirrorPotential>),
 }
 
 /// Q_l/k_l of every layer group, whose differences a flow conserves.
@@ -135,6 +136,12 @@ impl Flow {
                 worker.mirror_map(params, &mut state);
                 let separable = worker.is_block_separable();
                 (Field::Mirror(worker), separable.then(|| potential.clone()))
+            }
+            FlowSpec::NaturalGradient { potential } => {
+                let worker = potential.build(&layout)?;
+                worker.check_domain(params)?;
+                let separable = worker.is_block_separable();
+                (Field::NaturalGradient(worker), separable.then(|| potential.clone()))
             }
         };
         let groups: Vec<(Vec<usize>, f64)> = objective
@@ -264,7 +271,7 @@ impl Flow {
     /// du/dτ = −⟨∇ln L, dθ/dτ⟩ at the point whose slope is in `stages[0]`; uses `trial` as scratch.
     fn climb(&mut self) -> f64 {
         let velocity = match &mut self.field {
-            Field::Steepest(_) => &self.stages[0],
+            Field::Steepest(_) | Field::NaturalGradient(_) => &self.stages[0],
             Field::Mirror(potential) => {
                 potential.inverse_hessian_action(&self.params, &self.stages[0], &mut self.trial);
                 &self.trial
@@ -286,6 +293,10 @@ impl Flow {
                     slope.iter_mut().for_each(|k| *k *= factor);
                 }
             }
+            Field::NaturalGradient(potential) => {
+                potential.inverse_hessian_action(&self.params, &self.gradient.direction, slope);
+                slope.iter_mut().for_each(|k| *k *= -factor);
+            }
             Field::Mirror(_) => {
                 slope.iter_mut().zip(&self.gradient.direction).for_each(|(k, g)| *k = -factor * g);
             }
@@ -295,7 +306,7 @@ impl Flow {
     /// θ of a trial state, into `self.params`; frozen entries stay.
     fn params_of_trial(&mut self) {
         match &mut self.field {
-            Field::Steepest(_) => self.params.copy_from_slice(&self.trial),
+            Field::Steepest(_) | Field::NaturalGradient(_) => self.params.copy_from_slice(&self.trial),
             Field::Mirror(potential) => {
                 // stage 6 is free until the last evaluation and serves as scratch
                 let scratch = &mut self.stages[STAGES - 1];

@@ -15,8 +15,13 @@ pub enum FlowSpec {
         /// The geometry.
         norm: NormSpec,
     },
-    /// Mirror flow.
+    /// Mirror flow, integrated in the dual ∇R(θ).
     Mirror {
+        /// The potential R.
+        potential: PotentialSpec,
+    },
+    /// Natural gradient flow dθ/dt = −∇²R(θ)⁻¹∇L, the same curve as mirror flow (B eq. 10), integrated in θ.
+    NaturalGradient {
         /// The potential R.
         potential: PotentialSpec,
     },

@@ -11,17 +11,21 @@
 //! | `clarke` | the minimum-dual-norm subgradient at kinks, used by `steepest` |
 //! | `momentum` | heavy ball, Nesterov |
 //! | `mirror` | ∇R(θ⁺) = ∇R(θ) − ηg, with dual or primal momentum |
+//! | `constrained_mirror` | mirror descent on {Gw = h}, exponentiated gradient on the simplex |
 //! | `natural_gradient` | θ − η ∇²R(θ)⁻¹ g |
 //! | `adam` | Adam, AdamW, RMSProp; `adagrad` |
+//! | `ada_boost` | the best weak learner, by AdaBoost's step |
 //! | `sign_momentum` | Signum, Lion |
 //! | `shampoo`, `muon` | matrix preconditioners |
 //! | `dual_acceleration` | θ + ηL/θₜ · ‖y‖_* d(y), y a moving average of ∇ln L: margin gap Õ(1/t²) for linear models |
 //! | `progressive_rescaling` | P(θ − ηg) onto balls whose radius doubles: margin gap e^−Ω(t) for linear models in ℓ2 |
 //! | `switch` | one optimiser until an event, another after it |
 
+mod ada_boost;
 mod adagrad;
 mod adam;
 mod clarke;
+mod constrained_mirror;
 mod dual_acceleration;
 mod mirror;
 mod moments;
@@ -42,6 +46,7 @@ mod margin_tests;
 mod tests;
 
 pub use clarke::{MinimumNorm, minimum_norm};
+pub use constrained_mirror::Constraint;
 pub use mirror::MomentumSpace;
 pub use muon::{Muon, OtherBlocks, PolarMethod};
 pub use spec::OptimiserSpec;
@@ -136,6 +141,9 @@ pub enum OptimiserError {
          quadratic norm or lp with 1 < p <= 2, or set modulus (1, say) to try it without a theorem"
     )]
     NotStronglyConvex(String),
+    /// An affine constraint that cannot be kept.
+    #[error("constrained-mirror: the constraint Gw = h cannot be kept: {0}")]
+    Constraint(String),
     /// A decomposition failed because the gradient is not finite.
     #[error(transparent)]
     Linalg(#[from] crate::linalg::LinalgError),

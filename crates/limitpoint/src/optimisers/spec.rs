@@ -5,8 +5,10 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ada_boost::AdaBoost;
 use super::adagrad::AdaGrad;
 use super::adam::{Adam, AdamSettings};
+use super::constrained_mirror::ConstrainedMirror;
 use super::dual_acceleration::DualAcceleration;
 use super::mirror::Mirror;
 use super::momentum::Momentum;
@@ -16,7 +18,7 @@ use super::shampoo::Shampoo;
 use super::sign_momentum::SignMomentum;
 use super::steepest::Steepest;
 use super::switch::Switch;
-use super::{Event, MomentumSpace, Muon, Optimiser, OptimiserError, OtherBlocks, PolarMethod, Scaling};
+use super::{Constraint, Event, MomentumSpace, Muon, Optimiser, OptimiserError, OtherBlocks, PolarMethod, Scaling};
 use crate::catalogue::CatalogueEntry;
 use crate::norms::NormSpec;
 use crate::params::ParamLayout;
@@ -72,6 +74,13 @@ pub enum OptimiserSpec {
         #[serde(default)]
         gamma: f64,
     },
+    /// Mirror descent on an affine set.
+    ConstrainedMirror {
+        /// The potential R.
+        potential: PotentialSpec,
+        /// The set.
+        constraint: Constraint,
+    },
     /// Natural gradient descent in the Hessian metric of a potential.
     NaturalGradient {
         /// The potential R.
@@ -113,6 +122,8 @@ pub enum OptimiserSpec {
         #[serde(default)]
         initial: f64,
     },
+    /// The weak learner with the largest edge, by AdaBoost's step.
+    AdaBoost,
     /// RMSProp.
     RmsProp {
         /// Decay of the squares.
@@ -288,6 +299,10 @@ impl OptimiserSpec {
             Self::Mirror { potential, space, beta, gamma } => {
                 Box::new(Mirror::new(potential, *space, (*beta, *gamma), layout)?)
             }
+            Self::ConstrainedMirror { potential, constraint } => {
+                Box::new(ConstrainedMirror::new(potential, constraint, layout)?)
+            }
+            Self::AdaBoost => Box::new(AdaBoost::new(layout)),
             Self::NaturalGradient { potential } => Box::new(NaturalGradient::new(potential, layout)?),
             Self::Adam { beta1, beta2, epsilon } => Box::new(adam("adam", *beta1, *beta2, *epsilon, 0.0, true)?),
             Self::AdamW { beta1, beta2, epsilon, weight_decay } => {
@@ -330,7 +345,9 @@ impl OptimiserSpec {
             Self::HeavyBall { .. } => "heavy-ball",
             Self::Nesterov { .. } => "nesterov",
             Self::Mirror { .. } => "mirror",
+            Self::ConstrainedMirror { .. } => "constrained-mirror",
             Self::NaturalGradient { .. } => "natural-gradient",
+            Self::AdaBoost => "ada-boost",
             Self::Adam { .. } => "adam",
             Self::AdamW { .. } => "adam-w",
             Self::AdaGrad { .. } => "ada-grad",
@@ -357,10 +374,12 @@ impl OptimiserSpec {
             entry("heavy-ball", "θ + β(θ − θ⁻) − ηg", "B.gd2.1"),
             entry("nesterov", "y = θ + β(θ − θ⁻), θ⁺ = y − η∇L(y)", "B.gd2.1"),
             entry("mirror", "∇R(θ⁺) = ∇R(θ) − ηg, with dual or primal momentum", "B.thm1, B.eq7, B.eq8, C.flow"),
+            entry("constrained-mirror", "argmin { η⟨g,w⟩ + D_R(w,θ) : Gw = h }", "B.affine"),
             entry("natural-gradient", "θ − η ∇²R(θ)⁻¹ g", "B.eq9, B.ex3"),
             entry("adam", "θ − η m̂/(√v̂ + ε)", "A.adam"),
             entry("adam-w", "θ − η (m̂/(√v̂ + ε) + decay·θ)", "A.adam"),
             entry("ada-grad", "θ − η g/(√D + ε), D = D₀ + Σ g²", "B.eq13, B.prop6"),
+            entry("ada-boost", "θⱼ − η artanh(∂ⱼ ln L), j = argmax |∂ⱼ ln L|", "B.linesearch"),
             entry("rms-prop", "θ − η g/(√v + ε), v ← βv + (1 − β)g²", "B.prop6"),
             entry("signum", "m ← βm + (1 − β)g, θ − η sign(m)", "A.expAdam"),
             entry("lion", "θ − η (sign(β₁m + (1 − β₁)g) + decay·θ), m ← β₂m + (1 − β₂)g", "sign of a momentum"),
@@ -398,11 +417,16 @@ impl OptimiserSpec {
                 gamma: 0.5,
             },
             Self::Mirror { potential: PotentialSpec::Euclidean, space: MomentumSpace::Primal, beta: 0.5, gamma: 0.5 },
+            Self::ConstrainedMirror {
+                potential: PotentialSpec::Hyperbolic { lambda: 0.1 },
+                constraint: Constraint::Simplex,
+            },
             Self::NaturalGradient { potential: PotentialSpec::Hyperbolic { lambda: 0.1 } },
             Self::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 },
             Self::Adam { beta1: 0.0, beta2: 0.0, epsilon: 0.0 },
             Self::AdamW { beta1: 0.9, beta2: 0.99, epsilon: 0.0, weight_decay: 1e-4 },
             Self::AdaGrad { epsilon: 0.0, initial: 0.0 },
+            Self::AdaBoost,
             Self::RmsProp { decay: 0.9, epsilon: 1e-8 },
             Self::Signum { momentum: 0.9 },
             Self::Lion { beta1: 0.9, beta2: 0.99, weight_decay: 0.0 },
@@ -452,6 +476,7 @@ impl FromStr for OptimiserSpec {
                 Self::AdamW { beta1: nine_tenths(), beta2: beta2(), epsilon: epsilon(), weight_decay: hundredth() }
             }
             "ada-grad" => Self::AdaGrad { epsilon: 0.0, initial: 0.0 },
+            "ada-boost" => Self::AdaBoost,
             "rms-prop" => Self::RmsProp { decay: rms_decay(), epsilon: epsilon() },
             "signum" => Self::Signum { momentum: nine_tenths() },
             "lion" => Self::Lion { beta1: nine_tenths(), beta2: lion_memory(), weight_decay: 0.0 },
@@ -469,6 +494,6 @@ impl FromStr for OptimiserSpec {
 fn unknown(text: &str) -> String {
     format!(
         "'{text}' is no optimiser with default settings; use gradient, sign, coordinate, spectral, heavy-ball, nesterov, \
-         adam, adam-w, ada-grad, rms-prop, signum, lion, shampoo, muon, dual-acceleration or progressive-rescaling"
+         adam, adam-w, ada-grad, ada-boost, rms-prop, signum, lion, shampoo, muon, dual-acceleration or progressive-rescaling"
     )
 }
