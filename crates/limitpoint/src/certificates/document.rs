@@ -113,7 +113,7 @@ pub struct WeightsReference {
 }
 
 /// Where training started: drawn again from a seed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartReference {
     /// How.

@@ -44,7 +44,7 @@ impl Subject<'_> {
 
     /// The margin problem of a linear model in its own layout, in which the run measured norms.
     fn margin_problem(&self, measure: &Measure) -> Result<MarginProblem, DocumentError> {
-        if *self.model != ModelSpec::Linear {
+        if !self.model.is_linear() {
             return Err(DocumentError::NotLinear { model: self.model.key() });
         }
         let model = self.build()?;

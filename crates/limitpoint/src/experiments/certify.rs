@@ -89,8 +89,8 @@ pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificat
     let (data, model) = (&split.train, &task.recipe.model);
     let claim = claim(&task, data, options.norm.as_ref())?;
     let start = matches!(claim, Claim::NearestSolution { .. })
-        .then_some(StartReference { initialiser: task.recipe.initialiser, seed: task.label.seed });
-    let drawn = start.map(|start| draw(&start, &layout));
+        .then_some(StartReference { initialiser: task.recipe.initialiser.clone(), seed: task.label.seed });
+    let drawn = start.as_ref().map(|start| draw(start, &layout));
     let subject = Subject { data, model, weights: &weights, start: drawn.as_deref() };
     let (evidence, verdict) = judge(&claim, &options.tolerances, &subject)?;
     let file = match &options.weights {
@@ -176,7 +176,7 @@ pub fn check_certificate(path: &Path) -> Result<CheckedCertificate, RunError> {
             disagreements.push(Disagreement::new(what, stated, found));
         }
     }
-    let start = certificate.start.map(|start| draw(&start, &layout));
+    let start = certificate.start.as_ref().map(|start| draw(start, &layout));
     let subject = Subject { data: &split.train, model: &certificate.model, weights: &weights, start: start.as_deref() };
     disagreements.extend(certificate.check(&subject)?);
     Ok(CheckedCertificate { certificate, disagreements })
@@ -218,7 +218,7 @@ fn claim(task: &Task, data: &Dataset, norm: Option<&NormSpec>) -> Result<Claim, 
     let measure = norm.map_or_else(|| task.measure(), |norm| Some(Measure::Norm(norm.clone())));
     let measure =
         measure.ok_or_else(|| refuse("no norm is known whose margin its optimiser maximises; name one with --norm"))?;
-    let linear = task.recipe.model == ModelSpec::Linear;
+    let linear = task.recipe.model.is_linear();
     match (&data.targets, linear) {
         (Targets::Values(_), true) => {
             let why = "its limit in regression is known for mirror descent and quadratic norms only";

@@ -66,7 +66,7 @@ impl JudgeRecord {
 pub(super) fn judge(folder: &Path, runs: &[(&Task, &Loaded)], entries: usize) -> Result<JudgeRecord, RunError> {
     let mut record = JudgeRecord { version: env!("CARGO_PKG_VERSION").to_owned(), ..JudgeRecord::default() };
     let mut sets: Vec<(&Task, &Loaded)> = Vec::new();
-    for (task, loaded) in runs.iter().filter(|(task, _)| task.recipe.model == ModelSpec::Linear) {
+    for (task, loaded) in runs.iter().filter(|(task, _)| task.recipe.model.is_linear()) {
         if sets.iter().all(|(_, known)| known.1.sha256 != loaded.1.sha256) {
             sets.push((task, loaded));
         }
@@ -79,7 +79,7 @@ pub(super) fn judge(folder: &Path, runs: &[(&Task, &Loaded)], entries: usize) ->
         for norm in &task.recipe.observe.norms {
             if let Some(optimum) = known.iter().find(|known| known.data == data.sha256 && known.norm == *norm) {
                 record.optima.push(optimum.clone());
-            } else if let Some((margin, unique)) = optimum(&split.train, norm, entries)? {
+            } else if let Some((margin, unique)) = optimum(&split.train, &task.recipe.model, norm, entries)? {
                 let column = format!("margin.{}", norm.key());
                 record.optima.push(Optimum { column, norm: norm.clone(), data: data.sha256.clone(), margin, unique });
             }
@@ -88,9 +88,11 @@ pub(super) fn judge(folder: &Path, runs: &[(&Task, &Loaded)], entries: usize) ->
     // lines make sense where all runs solve one problem, up to the seed of its data
     let one_problem = sets.iter().all(|(task, _)| {
         let first = &sets[0].0.recipe;
-        task.recipe.data == first.data && task.recipe.observe.norms == first.observe.norms
+        task.recipe.data == first.data
+            && task.recipe.model == first.model
+            && task.recipe.observe.norms == first.observe.norms
     });
-    if one_problem && runs.iter().all(|(task, _)| task.recipe.model == ModelSpec::Linear) {
+    if one_problem && runs.iter().all(|(task, _)| task.recipe.model.is_linear()) {
         record.lines = lines(&record.optima, sets.len());
     }
     if !record.optima.is_empty() {
@@ -121,18 +123,24 @@ fn lines(optima: &[Optimum], sets: usize) -> Vec<ReferenceLine> {
 }
 
 /// The proven bracket of the largest margin; nothing where there is none, or where it is too large or too hard.
-fn optimum(data: &Dataset, norm: &NormSpec, entries: usize) -> Result<Option<(Interval, bool)>, RunError> {
+fn optimum(
+    data: &Dataset,
+    model: &ModelSpec,
+    norm: &NormSpec,
+    entries: usize,
+) -> Result<Option<(Interval, bool)>, RunError> {
     let map = MarginMap::new(&data.targets);
     let size = [data.len(), map.per_example(), map.outputs(), data.dimension()];
     let size = size.into_iter().try_fold(1_usize, usize::checked_mul);
     if matches!(data.targets, Targets::Values(_)) || size.is_none_or(|size| size > entries) {
         return Ok(None);
     }
-    let vector = map.outputs() == 1 && matches!(norm, NormSpec::Spectral | NormSpec::Nuclear);
+    let vector =
+        *model == ModelSpec::Linear && map.outputs() == 1 && matches!(norm, NormSpec::Spectral | NormSpec::Nuclear);
     if !vector && is_conic(norm) && size.is_none_or(|size| size > entries / CONIC_SHARE) {
         return Ok(None);
     }
-    let model = ModelSpec::Linear.build(&data.inputs, map.outputs(), Compute::default())?;
+    let model = model.build(&data.inputs, map.outputs(), Compute::default())?;
     let problem = linear_margin_problem(data, &Measure::Norm(norm.clone()), model.layout())?;
     // a solver that gives up leaves no line
     let Ok(found) = max_margin(&problem) else { return Ok(None) };
@@ -183,9 +191,9 @@ mod tests {
             Dataset::new("three", inputs, Targets::Binary(signs), vec![2]).unwrap()
         };
         // the third example does not matter: (1, 1)/√2 has the margins 1/√2, 1/√2, √2
-        let (margin, unique) = optimum(&data(vec![1.0; 3]), &NormSpec::L2, 100).unwrap().unwrap();
+        let (margin, unique) = optimum(&data(vec![1.0; 3]), &ModelSpec::Linear, &NormSpec::L2, 100).unwrap().unwrap();
         assert!((margin.lo - 0.5_f64.sqrt()).abs() < 1e-12 && margin.width() < 1e-11 && unique, "{margin:?}");
-        assert_eq!(optimum(&data(vec![1.0, 1.0, -1.0]), &NormSpec::L2, 100).unwrap(), None);
-        assert_eq!(optimum(&data(vec![1.0; 3]), &NormSpec::L2, 5).unwrap(), None);
+        assert_eq!(optimum(&data(vec![1.0, 1.0, -1.0]), &ModelSpec::Linear, &NormSpec::L2, 100).unwrap(), None);
+        assert_eq!(optimum(&data(vec![1.0; 3]), &ModelSpec::Linear, &NormSpec::L2, 5).unwrap(), None);
     }
 }

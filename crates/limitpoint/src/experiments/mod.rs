@@ -34,6 +34,7 @@ mod metrics;
 mod parquet_file;
 mod portrait;
 mod run;
+mod start;
 mod task;
 mod weights;
 

@@ -23,17 +23,14 @@ use super::manifest::{Machine, RunManifest, Status, Timings};
 use super::metrics::{HistogramWriter, MetricsWriter};
 use super::parquet_file::to_parquet;
 use super::portrait::portrait;
-use super::task::{Task, Trainer};
+use super::task::Task;
 use super::{DataRecord, RunError};
 use crate::data::DataSplit;
-use crate::diagnostics::{Probe, ProbeSpec, feature_bound};
-use crate::driver::{Descent, FlowRun, Process, advance, look, show_last};
-use crate::models::{Compute, ModelSpec};
-use crate::norms::NormSpec;
-use crate::numeric::Streams;
+use crate::diagnostics::{Probe, ProbeSpec};
+use crate::driver::{Process, advance, look, show_last};
+use crate::models::Compute;
 use crate::objective::Objective;
-use crate::observers::{Observer, StopReason, StopRule, Stopper};
-use crate::optimisers::OptimiserSpec;
+use crate::observers::{Observer, StopReason, Stopper};
 use crate::params::ParamLayout;
 
 /// Where a run stands, for progress bars.
@@ -131,7 +128,7 @@ impl<'a> Runner<'a> {
         let recipe = &setting.task.recipe;
         let compute = Compute { threads: setting.threads, precision: recipe.precision };
         let data = &setting.split.train;
-        let objective = Objective::new(data, &recipe.model, &recipe.loss, recipe.reduction, compute)?;
+        let mut objective = Objective::new(data, &recipe.model, &recipe.loss, recipe.reduction, compute)?;
         let layout = objective.layout().clone();
         let observe = &recipe.observe;
         let probe = ProbeSpec {
@@ -140,7 +137,7 @@ impl<'a> Runner<'a> {
             residual_tolerances: observe.residual_tolerances.clone(),
             ..ProbeSpec::default()
         };
-        let linear = matches!(recipe.model, ModelSpec::Linear);
+        let linear = recipe.model.is_linear();
         let make_probe = |objective: &Objective| Probe::new(&probe, &layout, objective.homogeneity(), linear);
         let cost = 6.0 * layout.len() as f64 * data.len() as f64;
         let every = observe.checkpoint_every.unwrap_or_else(|| regular_distance(cost));
@@ -172,8 +169,11 @@ impl<'a> Runner<'a> {
             }
         }
         let probe = make_probe(&objective)?;
-        let mut process = start(setting.task, objective, setting.split)?;
-        let mut stopper = Stopper::new(&rules(setting.task));
+        if let Some(warning) = setting.task.step_warning(&mut objective, data)? {
+            setting.watcher.note(setting.index, &warning);
+        }
+        let mut process = setting.task.start(objective, &setting.split.train)?;
+        let mut stopper = Stopper::new(&setting.task.stop_rules());
         let resumed = taken.is_some();
         let mut outcome = None;
         let (metrics, histograms) = match taken {
@@ -380,49 +380,6 @@ impl<'a> Runner<'a> {
 fn regular_distance(cost: f64) -> u64 {
     let steps = (1e11 / cost.max(1.0)).clamp(100.0, 1e6);
     10f64.powf(steps.log10().floor()) as u64
-}
-
-/// The stop rules that the driver watches.
-fn rules(task: &Task) -> Vec<StopRule> {
-    let stop = &task.recipe.stop;
-    let parts = [
-        stop.log10_loss.map(|target| StopRule::LogLoss { target: target * LN_10 }),
-        stop.steps.map(|count| StopRule::Steps { count }),
-        stop.log10_time.map(|target| StopRule::LogTime { target: target * LN_10 }),
-        stop.direction.map(|angle| StopRule::DirectionConverged { angle }),
-    ];
-    parts.into_iter().flatten().collect()
-}
-
-/// The process at its first point.
-fn start(task: &Task, objective: Objective, split: &DataSplit) -> Result<Box<dyn Process>, RunError> {
-    let recipe = &task.recipe;
-    let streams = Streams::new(task.label.seed);
-    let params = recipe.initialiser.draw(objective.layout(), &mut streams.stream("init"));
-    match task.trainer() {
-        Some(Trainer::Optimiser(spec, schedule)) => {
-            let layout = objective.layout().clone();
-            let mut schedule = schedule.clone();
-            if schedule.needs_feature_bound() {
-                schedule = schedule.with_feature_bound(bound(spec, split)?);
-            }
-            let optimiser = spec.build(&layout)?;
-            let descent = Descent::new(objective, optimiser, schedule.build()?, recipe.batching, params, &streams)?;
-            Ok(Box::new(descent))
-        }
-        Some(Trainer::Flow(spec)) => Ok(Box::new(FlowRun::new(objective, spec, recipe.tolerance, &params)?)),
-        None => Err(RunError::NoTrainer { name: task.label.optimiser.clone() }),
-    }
-}
-
-/// B = maxᵢ ‖xᵢ‖_* in the optimiser's own norm, ℓ2 where it has none (B eq. 12).
-fn bound(spec: &OptimiserSpec, split: &DataSplit) -> Result<f64, RunError> {
-    let norm = match spec {
-        OptimiserSpec::Steepest { norm, .. } | OptimiserSpec::DualAcceleration { norm, .. } => norm.clone(),
-        _ => NormSpec::L2,
-    };
-    let mut norm = norm.build_vector(split.train.inputs.cols)?;
-    Ok(feature_bound(&split.train.inputs, &mut *norm))
 }
 
 /// Where the measurements of a run are, complete or not.

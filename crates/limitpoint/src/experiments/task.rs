@@ -85,6 +85,9 @@ impl Task {
             Some(Trainer::Flow(FlowSpec::Mirror { potential })) => {
                 format!("d∇R(θ)/dt = −∇L with R = {}", potential.key())
             }
+            Some(Trainer::Flow(FlowSpec::NaturalGradient { potential })) => {
+                format!("dθ/dt = −∇²R(θ)⁻¹∇L with R = {}", potential.key())
+            }
             None => String::new(),
         }
     }
@@ -99,7 +102,9 @@ impl Task {
         match self.trainer()? {
             Trainer::Optimiser(spec, _) => measure(spec),
             Trainer::Flow(FlowSpec::Steepest { norm }) => Some(Measure::Norm(norm.clone())),
-            Trainer::Flow(FlowSpec::Mirror { potential }) => Some(Measure::Potential(potential.clone())),
+            Trainer::Flow(FlowSpec::Mirror { potential } | FlowSpec::NaturalGradient { potential }) => {
+                Some(Measure::Potential(potential.clone()))
+            }
         }
     }
 
@@ -123,6 +128,7 @@ fn measure(spec: &OptimiserSpec) -> Option<Measure> {
         OptimiserSpec::Steepest { norm, .. }
         | OptimiserSpec::DualAcceleration { norm, .. }
         | OptimiserSpec::ProgressiveRescaling { norm, .. } => norm.clone(),
+        OptimiserSpec::AdaBoost => NormSpec::L1,
         OptimiserSpec::HeavyBall { .. } | OptimiserSpec::Nesterov { .. } => NormSpec::L2,
         OptimiserSpec::Adam { .. } | OptimiserSpec::Signum { .. } | OptimiserSpec::Lion { .. } => NormSpec::Linf,
         OptimiserSpec::Muon { .. } | OptimiserSpec::Shampoo { accumulate: false, .. } => NormSpec::Spectral,
