@@ -1,0 +1,160 @@
+//! Built-in experiments run in memory.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::ClaimError;
+use crate::data::{DataSplit, Dataset};
+use crate::driver::{Process, run};
+use crate::experiments::{RecipeSource, Task, plan};
+use crate::models::Compute;
+use crate::numeric::Streams;
+use crate::objective::Objective;
+use crate::observers::{Continue, Observer, Snapshot, StopReason};
+
+/// How much of a claim is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Minutes for a whole paper: fewer data sets, shorter runs, the same tolerances.
+    #[default]
+    Quick,
+    /// Everything.
+    Full,
+}
+
+impl Scale {
+    /// One word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// Where claims run their experiments.
+///
+/// ```
+/// use limitpoint::claims::{Lab, Scale};
+/// let lab = Lab::new(Scale::Quick);
+/// let runs = lab.run("b-example-2", &["optimiser=mirror(potential=entropy)"])?;
+/// assert!((runs[0].params[0] - 0.5).abs() < 1e-8 && (runs[0].params[1] - 0.25).abs() < 1e-8);
+/// # Ok::<(), limitpoint::claims::ClaimError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Lab {
+    scale: Scale,
+}
+
+/// A run that ended.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// What was run.
+    pub task: Task,
+    /// On which data.
+    pub data: Dataset,
+    /// Where it started.
+    pub start: Vec<f64>,
+    /// Where it ended.
+    pub params: Vec<f64>,
+    /// ln L there.
+    pub log_loss: f64,
+    /// Accepted steps.
+    pub steps: u64,
+    /// Why it ended.
+    pub reason: StopReason,
+}
+
+impl Lab {
+    /// A laboratory that runs claims at this scale.
+    pub fn new(scale: Scale) -> Self {
+        Self { scale }
+    }
+
+    /// The scale.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    /// One number at quick scale, another at full scale.
+    pub fn choose<T>(&self, quick: T, full: T) -> T {
+        match self.scale {
+            Scale::Quick => quick,
+            Scale::Full => full,
+        }
+    }
+
+    /// All runs of a built-in experiment under overrides, as the command line writes them.
+    pub fn tasks<S: AsRef<str>>(&self, experiment: &str, overrides: &[S]) -> Result<Vec<Task>, ClaimError> {
+        let overrides: Vec<String> = overrides.iter().map(|text| text.as_ref().to_owned()).collect();
+        let plan = plan(&RecipeSource::find(experiment)?, &overrides)?;
+        Ok(plan.points.iter().flat_map(|point| Task::all(&point.recipe, &point.settings)).collect())
+    }
+
+    /// Runs an experiment to its end, its runs side by side.
+    pub fn run<S: AsRef<str>>(&self, experiment: &str, overrides: &[S]) -> Result<Vec<Finished>, ClaimError> {
+        self.tasks(experiment, overrides)?.into_par_iter().map(|task| self.finish(&task, |_| false, |_| {})).collect()
+    }
+
+    /// Runs one task to its end and shows the steps that `wants` names, and the last one, to `look`.
+    pub fn watch(
+        &self,
+        task: &Task,
+        wants: impl Fn(u64) -> bool,
+        look: impl FnMut(&Snapshot),
+    ) -> Result<Finished, ClaimError> {
+        self.finish(task, wants, look)
+    }
+
+    fn finish(
+        &self,
+        task: &Task,
+        wants: impl Fn(u64) -> bool,
+        look: impl FnMut(&Snapshot),
+    ) -> Result<Finished, ClaimError> {
+        let data = self.data(task)?.train;
+        let objective = self.objective(task, &data)?;
+        let start = task.initial(objective.layout());
+        let mut process = task.start(objective, &data)?;
+        let mut watcher = Watching { wants, look };
+        let reason = run(&mut *process, &task.stop_rules(), &mut [&mut watcher])?;
+        let (params, log_loss, steps) = (process.params().to_vec(), process.log_loss(), process.step());
+        Ok(Finished { task: task.clone(), data, start, params, log_loss, steps, reason })
+    }
+
+    /// The data of a task.
+    pub fn data(&self, task: &Task) -> Result<DataSplit, ClaimError> {
+        Ok(task.recipe.data.load(&Streams::new(task.recipe.data_seed.unwrap_or(task.label.seed)))?)
+    }
+
+    /// The objective of a task.
+    pub fn objective(&self, task: &Task, data: &Dataset) -> Result<Objective, ClaimError> {
+        let recipe = &task.recipe;
+        let compute = Compute { threads: 1, precision: recipe.precision };
+        Ok(Objective::new(data, &recipe.model, &recipe.loss, recipe.reduction, compute)?)
+    }
+
+    /// The process of a task at its first point, for claims that step by hand.
+    pub fn start(&self, task: &Task) -> Result<Box<dyn Process>, ClaimError> {
+        let data = self.data(task)?.train;
+        let objective = self.objective(task, &data)?;
+        Ok(task.start(objective, &data)?)
+    }
+}
+
+struct Watching<W, L> {
+    wants: W,
+    look: L,
+}
+
+impl<W: Fn(u64) -> bool, L: FnMut(&Snapshot)> Observer for Watching<W, L> {
+    fn wants(&self, step: u64) -> bool {
+        (self.wants)(step)
+    }
+
+    fn observe(&mut self, snapshot: &Snapshot) -> Continue {
+        (self.look)(snapshot);
+        Continue::Yes
+    }
+}

@@ -1,0 +1,78 @@
+//! Statements of the papers as experiments with a verdict.
+//!
+//! A [`Claim`] runs built-in experiments in a [`Lab`], asks the judge what the limit is, and compares: every comparison is
+//! a [`Check`] with what was expected and what was measured. It is certified if all checks hold and refuted if one does
+//! not. Where a paper prints a statement wrongly, the claim is the corrected form, and its printed form is a companion
+//! that must be refuted. Ids are those of the catalogue of claims (`B.thm5`); `.printed` marks companions.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `registry` | the claims of all papers, and which can be run |
+//! | `lab` | built-in experiments run in memory |
+//! | `outcome` | checks, and the record they make |
+//! | `sketch` | figures as finished numbers |
+//! | `paper_b/` | optimisation geometry for linear models |
+
+mod lab;
+mod outcome;
+mod paper_b;
+mod registry;
+mod sketch;
+
+pub use lab::{Finished, Lab, Scale};
+pub use outcome::{Check, ClaimRecord, Outcome};
+pub use registry::{Claim, ClaimEntry, claims, find_claims, open_claims};
+pub use sketch::{Curve, Dot, Sketch};
+
+/// What keeps a claim from being tried.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClaimError {
+    /// No claim has this id.
+    #[error("no claim is called '{id}'; {hint}")]
+    Unknown {
+        /// The id asked for.
+        id: String,
+        /// What there is.
+        hint: String,
+    },
+    /// An experiment could not be run.
+    #[error(transparent)]
+    Run(#[from] crate::experiments::RunError),
+    /// The judge could not answer.
+    #[error(transparent)]
+    Reference(#[from] crate::reference::ReferenceError),
+    /// A part was refused.
+    #[error(transparent)]
+    Part(#[from] Box<crate::Error>),
+}
+
+/// Errors of all other modules pass through [`crate::Error`].
+macro_rules! part {
+    ($($error: ty),*) => {
+        $(impl From<$error> for ClaimError {
+            fn from(error: $error) -> Self {
+                Self::Part(Box::new(error.into()))
+            }
+        })*
+    };
+}
+part!(
+    crate::data::DataError,
+    crate::linalg::LinalgError,
+    crate::norms::NormError,
+    crate::losses::LossError,
+    crate::models::ModelError,
+    crate::objective::ObjectiveError,
+    crate::potentials::PotentialError,
+    crate::schedules::ScheduleError,
+    crate::optimisers::OptimiserError,
+    crate::flows::FlowError,
+    crate::driver::DriverError
+);
+
+impl From<crate::experiments::RecipeError> for ClaimError {
+    fn from(error: crate::experiments::RecipeError) -> Self {
+        Self::Run(error.into())
+    }
+}

@@ -1,0 +1,216 @@
+//! AdaGrad and its relatives: the limit direction depends on the start and the step size.
+
+use super::angle;
+use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
+use crate::driver::ProcessState;
+use crate::experiments::Task;
+use crate::linalg::dot;
+use rayon::prelude::*;
+
+pub(super) const CLAIMS: [Claim; 3] = [
+    Claim {
+        id: "B.prop6",
+        covers: &["B.eq13", "B.lem13", "B.lem14"],
+        statement: "AdaGrad's accumulator stays bounded on separable data, so that its limit direction depends on the \
+                    start and the step size",
+        experiments: &["b-adagrad"],
+        printed: false,
+        try_out: ada_grad,
+    },
+    Claim {
+        id: "B.lem14.printed",
+        covers: &[],
+        statement: "As printed: AdaGrad is steepest descent in the norm ‖D^{1/2}v‖₂",
+        experiments: &["b-adagrad"],
+        printed: true,
+        try_out: wrong_norm,
+    },
+    Claim {
+        id: "B.adaptive",
+        covers: &[],
+        statement: "The same experiment for Adam and RMSProp: with ε = 0 their accumulators forget and the directions of \
+                    different starts come together; AdaGrad's do not",
+        experiments: &["b-adagrad"],
+        printed: false,
+        try_out: relatives,
+    },
+];
+
+const STARTS: [[f64; 2]; 5] = [[0.0, 0.0], [2.0, 0.0], [0.0, 3.0], [1.0, -1.0], [-1.0, 2.0]];
+
+fn task(lab: &Lab, optimiser: &str, start: [f64; 2], rate: f64, steps: u64) -> Result<Task, ClaimError> {
+    let overrides = [
+        format!("optimiser={optimiser}"),
+        format!("initialiser={{given={{values=[{}, {}]}}}}", start[0], start[1]),
+        format!("schedule=constant(rate={rate})"),
+        format!("stop.steps={steps}"),
+    ];
+    Ok(lab.tasks("b-adagrad", &overrides)?.remove(0))
+}
+
+/// D, the accumulator of a process.
+fn accumulator(state: &ProcessState) -> Vec<f64> {
+    let ProcessState::Descent(state) = state else { return Vec::new() };
+    let numbers = &state.optimiser.numbers;
+    let scale = numbers.iter().find(|(name, _)| name.contains("log_scale")).map_or(0.0, |(_, value)| *value);
+    let values = state.optimiser.vectors.values().next().cloned().unwrap_or_default();
+    values.into_iter().map(|value| value * scale.exp()).collect()
+}
+
+fn ada_grad(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
+    let steps = lab.choose(400_000u64, 4_000_000);
+    // D₀ large enough that ‖D₀^{−1/4}xₙ‖₂ ≤ 1 for every example: ‖x‖₂² ≤ √D₀; and η small enough that ηL(w₀)/2 < 1
+    let initial = 4.5;
+    let mut cases = Vec::new();
+    for start in STARTS {
+        for rate in [0.1, 0.02] {
+            cases.push((start, rate, task(lab, &format!("ada-grad(initial={initial})"), start, rate, steps)?));
+        }
+    }
+    struct Seen {
+        start: [f64; 2],
+        rate: f64,
+        conditions: (f64, f64),
+        growth: f64,
+        sum: f64,
+        least: f64,
+        path: Vec<[f64; 2]>,
+        end: Vec<f64>,
+    }
+    let seen: Vec<Seen> = cases
+        .into_par_iter()
+        .map(|(start, rate, task)| {
+            let data = lab.data(&task)?.train;
+            let loss = lab.objective(&task, &data)?.forward(&start).exp();
+            let longest = (0..data.len()).map(|n| dot(data.inputs.row(n), data.inputs.row(n))).fold(0.0, f64::max);
+            let conditions = (0.5 * rate * loss, longest / initial.sqrt());
+            let mut process = lab.start(&task)?;
+            let (mut sum, mut half, mut path) = (0.0, Vec::new(), Vec::new());
+            let mut before = vec![initial; 2];
+            for step in 1..=steps {
+                process.advance()?;
+                // the squares of the last gradient are what D grew by
+                if step <= 2_000 || step == steps || step == steps / 2 {
+                    let now = accumulator(&process.save());
+                    if step <= 2_000 {
+                        sum += now.iter().zip(&before).map(|(d, old)| (d - old) / d.sqrt()).sum::<f64>();
+                        before.clone_from(&now);
+                    }
+                    if step == steps / 2 {
+                        half = now;
+                    }
+                }
+                if step.is_power_of_two() || step == steps {
+                    path.push([process.params()[0], process.params()[1]]);
+                }
+            }
+            let end = accumulator(&process.save());
+            let growth = end.iter().zip(&half).map(|(end, half)| end / half - 1.0).fold(0.0, f64::max);
+            let least = end.iter().map(|d| d.sqrt() - initial.sqrt()).sum::<f64>();
+            Ok(Seen { start, rate, conditions, growth, sum, least, path, end: process.params().to_vec() })
+        })
+        .collect::<Result<_, ClaimError>>()?;
+    for run in &seen {
+        let name = format!("start ({}, {}), η = {}", run.start[0], run.start[1], run.rate);
+        let (first, second) = run.conditions;
+        // where the hypotheses hold the proposition applies; elsewhere the measurement stands alone
+        let covered = first < 1.0 && second <= 1.0;
+        let inside = if covered { "" } else { ", outside the hypotheses" };
+        outcome.at_most(format!("{name}{inside}: growth of D over the second half of the steps"), run.growth, 1e-6);
+        outcome.at_least(format!("{name}{inside}: Σ‖D^−¼G‖² − Σ(√D_∞ − √D₀)"), run.sum - run.least, -1e-9);
+    }
+    let covered: Vec<&Seen> = seen.iter().filter(|run| run.conditions.0 < 1.0 && run.conditions.1 <= 1.0).collect();
+    let mut widest = 0.0f64;
+    for (i, a) in covered.iter().enumerate() {
+        for b in &covered[..i] {
+            widest = widest.max(angle(&a.end, &b.end));
+        }
+    }
+    outcome.at_least(format!("largest angle between two of the {} limit directions", covered.len()), widest, 0.03);
+    let rates = |start: [f64; 2]| seen.iter().filter(move |run| run.start == start).map(|run| &run.end);
+    let turn = STARTS.iter().map(|start| {
+        let both: Vec<&Vec<f64>> = rates(*start).collect();
+        angle(both[0], both[1])
+    });
+    outcome.at_least("largest angle between η = 0.1 and η = 0.02 from one start", turn.fold(0.0, f64::max), 1e-3);
+    let ends: Vec<&Seen> = seen.iter().filter(|run| run.rate == 0.1).collect();
+    let mut sketch = Sketch::new("adagrad-fan", "AdaGrad: a fan of limit directions", "w₁", "w₂");
+    for run in ends {
+        sketch = sketch.curve(format!("from ({}, {})", run.start[0], run.start[1]), run.path.clone());
+    }
+    outcome.sketch(sketch);
+    outcome.note(
+        "Directions are those after the last step; they still turn slowly, like 1/log t. Both hypotheses, ηL(w₀)/2 < 1 and \
+         ‖D₀^−¼xₙ‖₂ ≤ 1, hold for the starts counted, thanks to an added D₀.",
+    );
+    Ok(outcome)
+}
+
+/// A steepest step Δ in a norm ‖D^a v‖₂ has D^{2a}Δ ∥ G; AdaGrad's Δ = −ηD^{−1/2}G has it for a = 1/4 only.
+fn wrong_norm(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
+    let task = task(lab, "ada-grad", [0.5, -0.2], 0.1, 3)?;
+    let data = lab.data(&task)?.train;
+    let mut objective = lab.objective(&task, &data)?;
+    let mut process = lab.start(&task)?;
+    process.advance()?;
+    let before = process.params().to_vec();
+    objective.forward(&before);
+    let mut gradient = crate::numeric::LogScaled::zeros(2);
+    objective.backward(&before, &mut gradient);
+    process.advance()?;
+    let d = accumulator(&process.save());
+    let step: Vec<f64> = process.params().iter().zip(&before).map(|(after, before)| before - after).collect();
+    let turned = |power: f64| -> Vec<f64> { step.iter().zip(&d).map(|(s, d)| s * d.powf(2.0 * power)).collect() };
+    let quarter = angle(&turned(0.25), &gradient.direction);
+    outcome.at_most("angle between D^{1/2}Δ and the gradient: the norm with D^{1/4}", quarter, 1e-9);
+    let half = angle(&turned(0.5), &gradient.direction);
+    outcome.at_most("angle between DΔ and the gradient: the norm with D^{1/2}, as printed", half, 1e-9);
+    outcome.note("The main text and the displayed sums agree with D^{1/4} and its dual D^{−1/4}.");
+    Ok(outcome)
+}
+
+/// The widest angle between directions reached from different starts.
+fn spread(runs: &[Finished]) -> f64 {
+    let mut widest = 0.0f64;
+    for (i, a) in runs.iter().enumerate() {
+        for b in &runs[..i] {
+            widest = widest.max(angle(&a.params, &b.params));
+        }
+    }
+    widest
+}
+
+fn relatives(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
+    let steps = lab.choose(100_000u64, 2_000_000);
+    let mut sketch = Sketch::new("adaptive-fan", "Angle of the weights after training, by start", "start", "angle in degrees");
+    let cases = [
+        ("AdaGrad", "ada-grad", 0.1),
+        ("RMSProp, ε = 0", "rms-prop(epsilon=0)", 1e-2),
+        ("Adam, ε = 0", "adam(epsilon=0)", 1e-2),
+        ("Adam, ε = 1e-8", "adam", 1e-2),
+        ("gradient descent", "gradient", 0.1),
+    ];
+    let mut spreads = Vec::new();
+    for (name, optimiser, rate) in cases {
+        let tasks = STARTS.map(|start| task(lab, optimiser, start, rate, steps));
+        let tasks: Vec<Task> = tasks.into_iter().collect::<Result<_, _>>()?;
+        let runs: Vec<Finished> =
+            tasks.par_iter().map(|task| lab.watch(task, |_| false, |_| {})).collect::<Result<_, _>>()?;
+        let degrees = runs.iter().map(|run| run.params[1].atan2(run.params[0]).to_degrees());
+        sketch = sketch.curve(name, degrees.enumerate().map(|(i, angle)| [i as f64 + 1.0, angle]).collect());
+        spreads.push((name, spread(&runs)));
+    }
+    let wide = spreads[0].1;
+    outcome.at_least("AdaGrad: widest angle between directions from five starts", wide, 0.03);
+    for (name, spread) in &spreads[1..3] {
+        outcome.at_most(format!("{name}: the same after {steps} steps"), *spread, 0.1 * wide);
+    }
+    for (name, spread) in &spreads[3..] {
+        outcome.note(format!("{name}: {spread:.4} rad after {steps} steps of constant size, still turning."));
+    }
+    outcome.sketch(sketch);
+    Ok(outcome)
+}

@@ -1,0 +1,351 @@
+//! Matrix factorisation: gradient descent on factors and the nuclear norm.
+
+use super::{angle, largest_margin, values};
+use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
+use crate::data::{DataSpec, Dataset, Points};
+use crate::experiments::Task;
+use crate::linalg::{Eigen, dot, matmul, matmul_nt, norm2};
+use crate::norms::NormSpec;
+use crate::params::ParamLayout;
+use crate::reference::{InterpolationTarget, MarginProblem, MaxMargin, interpolate, max_margin};
+use rayon::prelude::*;
+
+pub(super) const CLAIMS: [Claim; 5] = [
+    Claim {
+        id: "B.eq15-19",
+        covers: &["B.eq15", "B.eq18", "B.eq19"],
+        statement: "Gradient descent on W = UUᵀ is W⁺ = W − η(GW + WG) + η²GWG, with half the step on U",
+        experiments: &["b-factored"],
+        printed: false,
+        try_out: update,
+    },
+    Claim {
+        id: "B.lift",
+        covers: &[],
+        statement: "Gradient descent on UVᵀ is gradient descent on a symmetric factorisation of twice the size",
+        experiments: &["b-factored"],
+        printed: false,
+        try_out: lift,
+    },
+    Claim {
+        id: "B.thm7",
+        covers: &[],
+        statement: "Gradient descent on W = UUᵀ with the exponential loss converges in direction to the positive \
+                    semidefinite matrix with the largest margin per nuclear norm",
+        experiments: &["b-factored"],
+        printed: false,
+        try_out: nuclear_margin,
+    },
+    Claim {
+        id: "B.thm7.contrast",
+        covers: &[],
+        statement: "On the squared loss the limit of factored descent depends on the scale of the start: the nuclear norm \
+                    of the solution falls to the smallest one as the start shrinks",
+        experiments: &["b-sensing"],
+        printed: false,
+        try_out: sensing,
+    },
+    Claim {
+        id: "B.disguise",
+        covers: &[],
+        statement: "Other factorisations: UVᵀ goes to the largest margin per nuclear norm, deep linear networks to the \
+                    largest ℓ2 margin, u⊙v to the largest ℓ1 margin",
+        experiments: &["b-factored", "b-deep"],
+        printed: false,
+        try_out: disguises,
+    },
+];
+
+/// W = UUᵀ, row by row.
+fn product(u: &[f64], size: usize) -> Vec<f64> {
+    let mut w = vec![0.0; size * size];
+    matmul_nt(&mut w, u, u, size, u.len() / size, size);
+    w
+}
+
+fn trace(w: &[f64], size: usize) -> f64 {
+    (0..size).map(|i| w[i * size + i]).sum()
+}
+
+/// Smallest margin ⟨W, yX⟩ of the data.
+fn least_margin(data: &Dataset, w: &[f64]) -> f64 {
+    let margins = values(data).iter().enumerate().map(|(n, y)| y * dot(data.inputs.row(n), w));
+    margins.fold(f64::INFINITY, f64::min)
+}
+
+/// −∇_W ln L = Σ pₙyₙXₙ at W, for the exponential loss.
+fn pull(data: &Dataset, w: &[f64]) -> Vec<f64> {
+    let margins: Vec<f64> = values(data).iter().enumerate().map(|(n, y)| y * dot(data.inputs.row(n), w)).collect();
+    let least = margins.iter().copied().fold(f64::INFINITY, f64::min);
+    let weights: Vec<f64> = margins.iter().map(|q| (least - q).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    let mut out = vec![0.0; w.len()];
+    for (n, (p, y)) in weights.iter().zip(values(data)).enumerate() {
+        crate::linalg::add_scaled(&mut out, p * y / total, data.inputs.row(n));
+    }
+    out
+}
+
+fn eigenvalues(matrix: &[f64], size: usize) -> Result<Vec<f64>, ClaimError> {
+    let mut eigen = Eigen::new(size);
+    eigen.factor(matrix)?;
+    Ok(eigen.values().to_vec())
+}
+
+fn update(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
+    let (size, eta) = (5, 0.02);
+    for seed in 0..lab.choose(3, 10) {
+        // U⁺ = U − (η/2)·2GU
+        let overrides =
+            [format!("seed={seed}"), format!("schedule=constant(rate={})", eta / 2.0), "stop.steps=100".into()];
+        let task = lab.tasks("b-factored", &overrides)?.remove(0);
+        let data = lab.data(&task)?.train;
+        let mut process = lab.start(&task)?;
+        let mut w = product(process.params(), size);
+        let (mut worst, mut gw, mut wg, mut gwg) = (0.0f64, vec![0.0; 25], vec![0.0; 25], vec![0.0; 25]);
+        for _ in 0..100 {
+            let log_loss = process.log_loss();
+            let g: Vec<f64> = pull(&data, &w).iter().map(|z| -z * log_loss.exp()).collect();
+            process.advance()?;
+            matmul(&mut gw, &g, &w, size, size, size);
+            matmul(&mut wg, &w, &g, size, size, size);
+            matmul(&mut gwg, &gw, &g, size, size, size);
+            for i in 0..25 {
+                w[i] += -eta * (gw[i] + wg[i]) + eta * eta * gwg[i];
+            }
+            let from_factor = product(process.params(), size);
+            worst = worst.max(super::distance(&from_factor, &w) / norm2(&w));
+        }
+        outcome.at_most(format!("start {seed}: largest difference of W in 100 steps, relative"), worst, 1e-12);
+    }
+    outcome.note("(15) lacks the sum over n, and (18) the factor 2 of ∇_U L(UUᵀ) = 2GU: (19) is a step of η/2 on U.");
+    Ok(outcome)
+}
+
+fn lift(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
+    let (r, c, k, rate) = (3, 4, 2, 0.02);
+    for seed in 0..lab.choose(3, 10) {
+        let overrides = [
+            format!("seed={seed}"),
+            "data={matrices={count=8, rows=3, columns=4, margin=0.3}}".to_owned(),
+            "model={matrix={rows=3, factors=2, width=2}}".to_owned(),
+            format!("schedule=constant(rate={rate})"),
+            "stop.steps=200".to_owned(),
+        ];
+        let asymmetric = lab.tasks("b-factored", &overrides)?.remove(0);
+        let data = lab.data(&asymmetric)?.train;
+        let mut plain = lab.start(&asymmetric)?;
+        // factor1 is U (r×k), factor2 is Vᵀ (k×c); the lifted factor stacks U over V
+        let stack = |params: &[f64]| -> Vec<f64> {
+            let (u, vt) = params.split_at(r * k);
+            let v = (0..c).flat_map(|j| (0..k).map(move |l| vt[l * c + j]));
+            u.iter().copied().chain(v).collect()
+        };
+        // X̃ = (0 X; Xᵀ 0)/2 gives ⟨W̃, X̃⟩ = ⟨UVᵀ, X⟩
+        let size = r + c;
+        let inputs: Vec<Vec<f64>> = (0..data.len())
+            .map(|n| {
+                let x = data.inputs.row(n);
+                let mut lifted = vec![0.0; size * size];
+                for i in 0..r {
+                    for j in 0..c {
+                        lifted[i * size + r + j] = 0.5 * x[i * c + j];
+                        lifted[(r + j) * size + i] = 0.5 * x[i * c + j];
+                    }
+                }
+                lifted
+            })
+            .collect();
+        let mut symmetric: Task = asymmetric.clone();
+        let shape = Some(vec![size, size]);
+        symmetric.recipe.data =
+            DataSpec::Points(Points { inputs, labels: Some(values(&data).to_vec()), values: None, shape });
+        symmetric.recipe.model =
+            crate::models::ModelSpec::Matrix { rows: size, factors: 1, width: Some(k), symmetric: true };
+        symmetric.recipe.initialiser = crate::models::Initialiser::Given { values: stack(plain.params()) };
+        let mut lifted = lab.start(&symmetric)?;
+        let mut worst = 0.0f64;
+        for _ in 0..200 {
+            plain.advance()?;
+            lifted.advance()?;
+            let expected = stack(plain.params());
+            worst = worst.max(super::distance(lifted.params(), &expected) / norm2(&expected));
+        }
+        outcome.at_most(format!("start {seed}: largest difference of the factors in 200 steps, relative"), worst, 1e-12);
+    }
+    outcome.note("With X̃ = (0 X; Xᵀ 0) instead of its half, the matching step is half as long.");
+    Ok(outcome)
+}
+
+/// The judge's positive semidefinite matrix of unit trace with the largest margin.
+fn semidefinite(data: &Dataset) -> Result<MaxMargin, ClaimError> {
+    Ok(max_margin(&MarginProblem::linear(data, NormSpec::Nuclear)?.semidefinite()?)?)
+}
+
+fn nuclear_margin(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
+    let size = 5;
+    let seeds = lab.choose(3, 5);
+    let tasks = lab.tasks("b-factored", &[format!("seed=0..{}", seeds - 1)])?;
+    let mut sketch = Sketch::new("nuclear-margin", "Theorem 7: margin per nuclear norm", "log(1/L)", "1 − margin/γ*")
+        .logarithmic(true, true);
+    let runs: Vec<(Finished, Vec<[f64; 2]>, Vec<f64>, MaxMargin)> = tasks
+        .into_par_iter()
+        .map(|task| {
+            let data = lab.data(&task)?.train;
+            let judge = semidefinite(&data)?;
+            let (mut path, mut stationarity) = (Vec::new(), Vec::new());
+            let (mut level, mut failure) = (10.0f64, None);
+            let end = lab.watch(&task, |step| step.is_multiple_of(20), |snapshot| {
+                let u = -snapshot.point.log_loss;
+                if u < level {
+                    return;
+                }
+                level = u * 1.3;
+                let w = product(snapshot.point.params, size);
+                path.push([u, (1.0 - least_margin(&data, &w) / trace(&w, size) / judge.margin).max(1e-16)]);
+                match kkt(&data, &w, size) {
+                    Ok(miss) => stationarity.push(miss),
+                    Err(error) => failure = Some(error),
+                }
+            })?;
+            failure.map_or(Ok((end, path, stationarity, judge)), Err)
+        })
+        .collect::<Result<_, ClaimError>>()?;
+    for (seed, (end, path, stationarity, judge)) in runs.into_iter().enumerate() {
+        let w = product(&end.params, size);
+        let gap = 1.0 - least_margin(&end.data, &w) / trace(&w, size) / judge.margin;
+        outcome.at_most(format!("seed {seed}: 1 − margin/γ* at log(1/L) = {:.0}", -end.log_loss), gap, 0.05);
+        outcome.at_least(format!("seed {seed}: the same is not negative"), gap, -1e-9);
+        let (early, late) = (path[path.len() / 2][1], path[path.len() - 1][1]);
+        let words = format!("{early:.2e}, then {late:.2e}");
+        outcome.push(format!("seed {seed}: half way (in log u) and at the end"), "shrinks", words, late < early);
+        let (early, late) = (stationarity[stationarity.len() / 2], stationarity[stationarity.len() - 1]);
+        let words = format!("{early:.2e}, then {late:.2e}");
+        outcome.push(format!("seed {seed}: ‖W − ZW‖/‖W‖, Z = −∇L/λ_max"), "shrinks", words, late < early);
+        // the dual certificate: I − Σ αₙyₙXₙ ⪰ 0 with α = dual/γ*
+        let mut slack = vec![0.0; size * size];
+        (0..size).for_each(|i| slack[i * size + i] = 1.0);
+        for (n, y) in values(&end.data).iter().enumerate() {
+            crate::linalg::add_scaled(&mut slack, -judge.dual[n] * y / judge.margin, end.data.inputs.row(n));
+        }
+        let least = eigenvalues(&slack, size)?.into_iter().fold(f64::INFINITY, f64::min);
+        outcome.at_least(format!("seed {seed}: smallest eigenvalue of I − Σ αₙyₙXₙ"), least, -1e-9);
+        outcome.at_most(format!("seed {seed}: the judge's duality gap"), judge.bracket.relative_gap(), 1e-9);
+        sketch = sketch.curve(format!("seed {seed}"), path);
+    }
+    outcome.sketch(sketch);
+    outcome.note(
+        "The theorem assumes that increments and gradients converge in direction. The gap closes like a power of log(1/L) \
+         whose exponent depends on the data.",
+    );
+    Ok(outcome)
+}
+
+/// ‖W − ZW‖/‖W‖ with Z = −∇L/λ_max(−∇L), 0 at a point that satisfies the optimality conditions (56)–(59).
+fn kkt(data: &Dataset, w: &[f64], size: usize) -> Result<f64, ClaimError> {
+    let mut z = pull(data, w);
+    let largest = eigenvalues(&z, size)?.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    z.iter_mut().for_each(|x| *x /= largest);
+    let mut zw = vec![0.0; w.len()];
+    matmul(&mut zw, &z, w, size, size, size);
+    zw.iter_mut().zip(w).for_each(|(zw, w)| *zw = w - *zw);
+    Ok(norm2(&zw) / norm2(w))
+}
+
+fn sensing(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
+    let size = 5;
+    let scales = [1.0, 0.1, 0.01, 0.001];
+    let tasks: Vec<(f64, Task)> = scales
+        .iter()
+        .map(|scale| Ok((*scale, lab.tasks("b-sensing", &[format!("initialiser=normal(deviation={scale})")])?.remove(0))))
+        .collect::<Result<_, ClaimError>>()?;
+    let ends: Vec<(f64, Finished)> = tasks
+        .into_par_iter()
+        .map(|(scale, task)| Ok((scale, lab.watch(&task, |_| false, |_| {})?)))
+        .collect::<Result<_, ClaimError>>()?;
+    let data = &ends[0].1.data;
+    let layout = ParamLayout::new([("w", size, size)]).map_err(crate::Error::from).map_err(Box::new)?;
+    let judge = interpolate(&data.inputs, values(data), &InterpolationTarget::Norm(NormSpec::Nuclear), &layout, None)?;
+    let mut excess = Vec::new();
+    for (scale, end) in &ends {
+        let w = product(&end.params, size);
+        let miss = values(data).iter().enumerate().map(|(n, y)| (dot(data.inputs.row(n), &w) - y).abs());
+        outcome.at_most(format!("U(0) of size {scale}: largest residual"), miss.fold(0.0, f64::max), 1e-8);
+        excess.push(trace(&w, size) / judge.objective - 1.0);
+    }
+    let words: Vec<String> = excess.iter().map(|excess| format!("{excess:.2e}")).collect();
+    let falls = excess.windows(2).all(|pair| pair[1] < pair[0]);
+    outcome.push(
+        format!("nuclear norm over the smallest one ({:.6}) − 1, U(0) of size 1, 0.1, 0.01, 0.001", judge.objective),
+        "falls as U(0) shrinks",
+        words.join(", "),
+        falls,
+    );
+    outcome.at_least("the same at size 1: the start is not forgotten", excess[0], 0.01);
+    outcome.at_most("the same at size 0.001", excess[3], 0.01);
+    // and on the step size, from one start
+    let limit = |rate: f64| -> Result<Vec<f64>, ClaimError> {
+        let overrides = [format!("schedule=constant(rate={rate})"), "initialiser=normal(deviation=0.5)".to_owned()];
+        Ok(product(&lab.run("b-sensing", &overrides)?.remove(0).params, size))
+    };
+    let (coarse, fine) = (limit(0.01)?, limit(0.001)?);
+    outcome.at_least("distance of the limits at η = 0.01 and 0.001, U(0) of size 0.5", super::distance(&coarse, &fine), 1e-6);
+    Ok(outcome)
+}
+
+fn disguises(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
+    // UVᵀ
+    for seed in 0..lab.choose(2, 5) {
+        let overrides = [
+            format!("seed={seed}"),
+            "data={matrices={count=8, rows=5, columns=4, margin=0.3}}".to_owned(),
+            "model={matrix={rows=5, factors=2}}".to_owned(),
+        ];
+        let end = lab.run("b-factored", &overrides)?.remove(0);
+        let judge = max_margin(&MarginProblem::linear(&end.data, NormSpec::Nuclear)?)?;
+        let (u, v) = end.params.split_at(5 * 4);
+        let mut w = vec![0.0; 20];
+        matmul(&mut w, u, v, 5, 4, 4);
+        let layout = ParamLayout::new([("w", 5, 4)]).map_err(crate::Error::from).map_err(Box::new)?;
+        let size = NormSpec::Nuclear.build(&layout)?.value(&w);
+        let gap = 1.0 - least_margin(&end.data, &w) / size / judge.margin;
+        outcome.at_most(format!("UVᵀ, seed {seed}: 1 − margin/γ* per nuclear norm"), gap, 0.05);
+    }
+    // deep linear networks: the end-to-end weights are the gradient of the score with respect to the input
+    for (depth, widths) in [(2, "[6]"), (3, "[6, 6]")] {
+        let end = lab.run("b-deep", &[format!("model.widths={widths}")])?.remove(0);
+        let w = end_to_end(lab, &end)?;
+        let judge = largest_margin(&end.data, &crate::models::ModelSpec::Linear, &NormSpec::L2)?;
+        let miss = angle(&w, &judge.direction);
+        outcome.at_most(format!("linear network of depth {depth}: angle to the largest ℓ2 margin"), miss, 1e-2);
+    }
+    let diagonal = [
+        "model=diagonal".to_owned(),
+        "initialiser={given={values=[1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]}}".to_owned(),
+    ];
+    for seed in 1..=lab.choose(2, 5) {
+        let mut overrides = diagonal.to_vec();
+        overrides.push(format!("data.seed={seed}"));
+        let end = lab.run("b-deep", &overrides)?.remove(0);
+        let w: Vec<f64> = (0..5).map(|i| end.params[i] * end.params[5 + i]).collect();
+        let judge = largest_margin(&end.data, &crate::models::ModelSpec::Linear, &NormSpec::L1)?;
+        let gap = 1.0 - least_margin(&end.data, &w) / crate::linalg::sum_abs(&w) / judge.margin;
+        outcome.at_most(format!("u⊙v, data {seed}: 1 − margin/γ* per ℓ1 norm"), gap, 0.02);
+    }
+    Ok(outcome)
+}
+
+/// The linear map a deep linear network computes: its score on every unit vector.
+fn end_to_end(lab: &Lab, run: &Finished) -> Result<Vec<f64>, ClaimError> {
+    let d = run.data.dimension();
+    let units = Dataset::new("units", crate::linalg::Matrix::identity(d), crate::data::Targets::Binary(vec![1.0; d]), vec![d])?;
+    let mut objective = lab.objective(&run.task, &units)?;
+    objective.forward(&run.params);
+    let scores = objective.margins().to_vec();
+    Ok(scores)
+}

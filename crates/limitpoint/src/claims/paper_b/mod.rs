@@ -1,0 +1,93 @@
+//! Paper B, "Characterizing Implicit Bias in Terms of Optimization Geometry": where every optimiser of a linear model goes.
+//!
+//! | file | section of the paper |
+//! |---|---|
+//! | `nearest` | 2.1–2.4: losses with a finite root, gradient and mirror descent, constraints, quadratic norms |
+//! | `momentum` | 2.2, Example 2: momentum in the dual and in the primal |
+//! | `natural` | 2.3, Example 3: natural gradient descent |
+//! | `steepest` | 2.4, Example 4: steepest descent in ℓ4/3; the steepest step |
+//! | `stagewise` | 2.4 and 3: coordinate descent, LASSO path, regularisation path |
+//! | `margins` | 3.1, 3.2: steepest descent on separable data, fast methods |
+//! | `duality` | 3.2, appendix B: the lemmas behind Theorem 5, checked at every step |
+//! | `boosting` | 3.2: coordinate descent as boosting |
+//! | `adaptive` | 3.3: AdaGrad, Adam, RMSProp |
+//! | `factored` | 4: matrix factorisation, deep linear and diagonal networks |
+//! | `support` | 4, appendices C and D: support vectors and growth lemmas |
+//! | `scale` | large dense and sparse problems |
+
+mod adaptive;
+mod boosting;
+mod duality;
+mod factored;
+mod margins;
+mod momentum;
+mod natural;
+mod nearest;
+mod scale;
+mod stagewise;
+mod steepest;
+mod support;
+
+use super::lab::Finished;
+use super::{Claim, ClaimError};
+use crate::certificates::{Measure, linear_margin_problem};
+use crate::data::{Dataset, Targets};
+use crate::models::{Compute, MarginMap, ModelSpec};
+use crate::norms::NormSpec;
+use crate::potentials::PotentialSpec;
+use crate::reference::{Interpolation, InterpolationTarget, MaxMargin, interpolate, max_margin};
+
+/// All claims of the paper, in its order.
+pub(super) fn claims() -> Vec<Claim> {
+    let parts: [&[Claim]; 12] = [
+        &nearest::CLAIMS,
+        &momentum::CLAIMS,
+        &natural::CLAIMS,
+        &steepest::CLAIMS,
+        &stagewise::CLAIMS,
+        &margins::CLAIMS,
+        &duality::CLAIMS,
+        &boosting::CLAIMS,
+        &adaptive::CLAIMS,
+        &factored::CLAIMS,
+        &support::CLAIMS,
+        &scale::CLAIMS,
+    ];
+    parts.concat()
+}
+
+/// max |aᵢ − bᵢ|.
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).fold(0.0, |worst, (a, b)| f64::max(worst, (a - b).abs()))
+}
+
+/// The angle between two vectors, in radians; exact also where it is tiny.
+fn angle(a: &[f64], b: &[f64]) -> f64 {
+    let (na, nb) = (crate::linalg::norm2(a), crate::linalg::norm2(b));
+    let chord = a.iter().zip(b).map(|(x, y)| (x / na - y / nb).powi(2)).sum::<f64>().sqrt();
+    2.0 * (0.5 * chord).min(1.0).asin()
+}
+
+/// The targets of a regression task.
+fn values(data: &Dataset) -> &[f64] {
+    match &data.targets {
+        Targets::Values(values) | Targets::Binary(values) => values,
+        Targets::Classes { .. } => &[],
+    }
+}
+
+/// The judge's limit point of a run: the solution nearest to its start in the divergence of `potential`.
+fn nearest_solution(run: &Finished, potential: &PotentialSpec) -> Result<Interpolation, ClaimError> {
+    let layout = crate::params::ParamLayout::vector(run.start.len());
+    let target = InterpolationTarget::Potential(potential.clone());
+    Ok(interpolate(&run.data.inputs, values(&run.data), &target, &layout, Some(&run.start))?)
+}
+
+/// The judge's largest margin of a linear model on these data.
+fn largest_margin(data: &Dataset, model: &ModelSpec, norm: &NormSpec) -> Result<MaxMargin, ClaimError> {
+    let outputs = MarginMap::new(&data.targets).outputs();
+    let model = model.build(&data.inputs, outputs, Compute::default())?;
+    let problem = linear_margin_problem(data, &Measure::Norm(norm.clone()), model.layout())
+        .map_err(crate::experiments::RunError::from)?;
+    Ok(max_margin(&problem)?)
+}

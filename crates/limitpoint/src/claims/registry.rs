@@ -1,0 +1,261 @@
+//! The claims of all papers, and which can be run.
+
+use std::time::Instant;
+
+use super::{ClaimError, ClaimRecord, Lab, Outcome, paper_b};
+
+/// A statement that can be tried.
+#[derive(Clone, Copy)]
+pub struct Claim {
+    /// Id in the catalogue of claims.
+    pub id: &'static str,
+    /// Other ids of the catalogue that it covers.
+    pub covers: &'static [&'static str],
+    /// What is claimed.
+    pub statement: &'static str,
+    /// The built-in experiments it runs.
+    pub experiments: &'static [&'static str],
+    /// Whether it is the printed form of a statement that is wrong in print, so that it must be refuted.
+    pub printed: bool,
+    /// Runs the experiments and compares.
+    pub(super) try_out: fn(&Lab) -> Result<Outcome, ClaimError>,
+}
+
+impl Claim {
+    /// Tries the claim. An experiment that cannot be run refutes it, with the reason as a check that fails.
+    pub fn run(&self, lab: &Lab) -> ClaimRecord {
+        let begin = Instant::now();
+        let outcome = (self.try_out)(lab).unwrap_or_else(|error| {
+            let mut outcome = Outcome::default();
+            outcome.push("the experiment", "runs", format!("failed: {error}"), false);
+            outcome
+        });
+        let verdict = outcome.verdict();
+        let holding = outcome.checks.iter().filter(|check| check.holds).count();
+        let shown = outcome.checks.iter().find(|check| !check.holds).or(outcome.checks.first());
+        let describe = |text: fn(&super::Check) -> &str| shown.map_or_else(String::new, |check| text(check).to_owned());
+        ClaimRecord {
+            id: self.id.to_owned(),
+            statement: self.statement.to_owned(),
+            verdict: verdict.word().to_owned(),
+            expected: shown.map_or_else(String::new, |check| format!("{}: {}", check.what, check.expected)),
+            measured: format!("{} ({holding} of {} checks hold)", describe(|check| &check.measured), outcome.checks.len()),
+            scale: lab.scale().word().to_owned(),
+            seconds: begin.elapsed().as_secs_f64(),
+            printed: self.printed,
+            as_expected: verdict.is_certified() != self.printed,
+            experiments: self.experiments.iter().map(|name| (*name).to_owned()).collect(),
+            checks: outcome.checks,
+            notes: outcome.notes,
+            figures: outcome.sketches,
+        }
+    }
+}
+
+/// One line of the list of all claims.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimEntry {
+    /// All ids that are covered together.
+    pub ids: Vec<&'static str>,
+    /// What is claimed.
+    pub statement: &'static str,
+    /// Whether it can be run.
+    pub ready: bool,
+}
+
+/// Every claim that can be run, in the order of the papers.
+///
+/// ```
+/// assert!(limitpoint::claims::claims().iter().any(|claim| claim.id == "B.thm5"));
+/// ```
+pub fn claims() -> Vec<Claim> {
+    paper_b::claims()
+}
+
+/// The claims an id names: itself and its printed form, a whole paper (`B`), or an id that a claim covers.
+///
+/// ```
+/// use limitpoint::claims::find_claims;
+/// assert_eq!(find_claims("B.eq8")?.len(), find_claims("B.ex2")?.len());
+/// assert!(find_claims("B.thm99").unwrap_err().to_string().contains("B.thm99"));
+/// # Ok::<(), limitpoint::claims::ClaimError>(())
+/// ```
+pub fn find_claims(id: &str) -> Result<Vec<Claim>, ClaimError> {
+    let all = claims();
+    let base = id.trim_end_matches(".printed");
+    let matches = |claim: &Claim| {
+        claim.id == id
+            || (id == base && claim.id.strip_suffix(".printed") == Some(base))
+            || claim.covers.contains(&id)
+            || (id.len() == 1 && claim.id.starts_with(&format!("{id}.")))
+    };
+    let found: Vec<Claim> = all.iter().filter(|claim| matches(claim)).copied().collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let open = open_claims().into_iter().find(|entry| entry.ids.contains(&id));
+    let hint = match open {
+        Some(entry) => format!("'{}' is in the catalogue but cannot be run yet", entry.statement),
+        None => {
+            let near = all.iter().map(|claim| claim.id).max_by(|a, b| {
+                let score = |known: &str| shared_start(known, id);
+                score(a).cmp(&score(b))
+            });
+            format!("did you mean '{}'? `limitpoint reproduce --list` shows them all", near.unwrap_or("B"))
+        }
+    };
+    Err(ClaimError::Unknown { id: id.to_owned(), hint })
+}
+
+/// How many leading characters two ids share, without regard to case.
+fn shared_start(a: &str, b: &str) -> usize {
+    a.chars().zip(b.chars()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
+}
+
+/// Claims of the catalogue that cannot be run yet.
+pub fn open_claims() -> Vec<ClaimEntry> {
+    OPEN.iter().map(|(ids, statement)| ClaimEntry { ids: ids.split(", ").collect(), statement, ready: false }).collect()
+}
+
+/// Ids and statements of the claims that are still to be made runnable.
+const OPEN: &[(&str, &str)] = &[
+    ("A.eq1, A.eq3, A.propA3", "steepest descent/flow and its two identities"),
+    ("A.lemA4", "subdifferential of a norm"),
+    ("A.thm3.1, A.thmA5", "soft margin never falls after separation"),
+    ("A.rem3.2", "negative control"),
+    ("A.lemA6", "loss to 0, norm to infinity, with a rate"),
+    ("A.lemA7, A.corA8", "soft versus hard margin"),
+    ("A.lemA9", "feasible rescaling"),
+    ("A.defA10, A.lemA11", "constraint qualification"),
+    ("A.def3.3, A.defA12", "KKT and (ε, δ)-KKT points"),
+    ("A.propA13", "trajectory multipliers"),
+    ("A.lemA14", "alignment bound"),
+    ("A.lemA15", "direction speed"),
+    ("A.thm3.4, A.thmA16", "limit points are KKT points of the margin problem of the algorithm's norm"),
+    ("A.defA17, A.thmA18", "general losses"),
+    ("A.defB1, A.propB2, A.lemB3, A.defB4, A.propB6", "Bregman/Fenchel-Young proximity"),
+    ("A.eq74, A.fig4", "Bregman proximity measure"),
+    ("A.modular", "modular norm"),
+    ("A.eq13, A.eq15", "margins of two-layer nets"),
+    ("A.eq14, A.expTS", "sparse-teacher data and training set-up"),
+    ("A.fig1L", "margins over training"),
+    ("A.fig1R, A.fig5", "test accuracy against final margins"),
+    ("A.fig1switch", "switching from GD at perfect accuracy"),
+    ("A.expAdam, A.fig2, A.fig6", "Adam is transiently sign descent"),
+    ("A.adam", "Adam update (eq 75)"),
+    ("A.expShampoo, A.fig3", "Shampoo and the spectral margin"),
+    ("A.shampoo", "Shampoo update (eqs 76, 77)"),
+    ("C.eq2", "gradient-flow balance"),
+    ("C.lem2.5", "Fenchel-Young identity"),
+    ("C.flow", "mirror flow and its energy identity"),
+    ("C.lem3.1, C.eq6", "mirror balance equation"),
+    ("C.eq4, C.eq7", "growth of the dual potential"),
+    ("C.tab1", "the two potential families"),
+    ("C.fig1L", "solution sets of the balance equation"),
+    ("C.fig1R", "level sets of Q against the ℓ1 ball"),
+    ("C.def2.2, C.def4.1, C.def4.2, C.lem4.3", "margins"),
+    ("C.ass4.4", "curvature condition"),
+    ("C.thm4.5, C.lemD1", "Q-soft margin never falls"),
+    ("C.lemD2", "loss bound"),
+    ("C.lemE1, C.lemE2", "dual direction speed"),
+    ("C.lemF1", "inverse of G"),
+    ("C.thm4.6, C.eq8", "rates"),
+    ("C.assG1, C.lemG10", "gradient of the horizon"),
+    ("C.thm4.7, C.thmG2, C.defG3, C.defG4", "KKT points of the horizon margin problem, α ≥ 2"),
+    ("C.lemG6", "approximate KKT from the trajectory"),
+    ("C.beta, C.lemG7, C.corG8", "angle control"),
+    ("C.lemG9", "primal and dual directions converge together"),
+    ("C.cor4.8, C.reparam", "hyperbolic entropy gives the ℓ1 problem"),
+    ("C.g4", "why the direct argument fails for hyperbolic entropy"),
+    ("C.thm4.9, C.eq5", "two-layer reformulation"),
+    ("C.nbal", "per-neuron balance"),
+    ("C.lem4.10, C.lemH2, C.corH3, C.corH4", "when the horizon is visible"),
+    ("C.corI1, C.lemI3", "SVM with frozen features"),
+    ("C.defI4", "layer-wise different mirrors"),
+    ("C.exp2L", "two-layer student-teacher (J.1)"),
+    ("C.tab2", "margins by mirror map, time-rescaled"),
+    ("C.fig2L, C.fig2M, C.fig2R", "sparse versus dense features"),
+    ("C.fig3", "λ slows the p = 3 representation"),
+    ("C.tab3, C.fig5", "λ sweep, hyperbolic"),
+    ("C.tab4, C.fig6", "λ sweep, p = 3"),
+    ("C.tab5, C.fig7", "long training at λ = 10"),
+    ("C.exp3L, C.tab6", "three-layer student"),
+    ("C.fig8, C.fig9, C.fig10", "weight histograms per layer (three-layer)"),
+    ("C.fig11", "decision boundary and function values"),
+    ("C.tab7, C.fig12", "three-layer, λ sweep, hyperbolic (η 0.01, T=10000)"),
+    ("C.tab8, C.fig13", "three-layer, λ sweep, p = 3"),
+    ("C.expVGG, C.tab9", "VGG-16 on CIFAR-10"),
+    ("C.fig4L, C.fig4M, C.fig4R, C.fig14", "VGG weight shapes and pruning"),
+    ("C.tab10, C.exJ1", "scaling recipes (eta, λ) at init scale sigma"),
+    ("D.eq2, D.eq3, D.defA3, D.remA4", "margins"),
+    ("D.thm4.1, D.thmA7", "monotone smoothed margin"),
+    ("D.lem5.1, D.lemB1", "key differential inequality"),
+    ("D.eq6, D.eq7, D.thmB4, D.lemB5", "norm growth"),
+    ("D.thmB2, D.corB3", "homogeneity of Clarke subdifferentials"),
+    ("D.lemA5, D.remA6", "loss brackets the margin"),
+    ("D.b3, D.remA1, D.remA2", "loss assumptions (B3), (B4)"),
+    ("D.lemB6", "loss upper bound"),
+    ("D.thm4.3, D.thmA10, D.corA11", "tight rates"),
+    ("D.lemD1, D.corD2, D.corD3, D.lemD4", "growth of f, g, G"),
+    ("D.thm4.4, D.thmA8, D.eqP", "KKT convergence"),
+    ("D.defC1, D.defC3, D.defC5, D.defC6, D.thmC4", "KKT notions"),
+    ("D.defC2, D.lemC7", "MFCQ"),
+    ("D.lemC8", "trajectory is approximately KKT"),
+    ("D.lemC9, D.corC10", "angle integral"),
+    ("D.lemC11, D.lemC12", "direction speed, approximating sequence"),
+    ("D.thmA9", "finite-time KKT"),
+    ("D.cor4.5, D.lemC13", "NTK-SVM characterisation"),
+    ("D.s5", "admissible learning rate"),
+    ("D.ghat, D.lemE1", "discrete-safe margin"),
+    ("D.thm4.2, D.thmE2, D.lemE7, D.lemE8", "descent version of monotonicity"),
+    ("D.corE6, D.lemE9, D.thmE5", "descent rates"),
+    ("D.eq22, D.lemE10, D.thmE3, D.thmE4", "discrete angle and direction bounds"),
+    ("D.F, D.defF1, D.lemF2", "cross-entropy"),
+    ("D.eq4, D.eq5, D.defG1, D.lemG2, D.defG3", "multi-homogeneous margins"),
+    ("D.H, D.thmH1, D.lemH3, D.thmH4", "chain rule"),
+    ("D.hat, D.fig2, D.thmI1", "directional convergence can fail"),
+    ("D.exp", "models and data"),
+    ("D.norm", "margin as measured"),
+    ("D.fig1a, D.fig3", "constant lr 0.01, MNIST"),
+    ("D.fig1b, D.fig4", "loss-based lr, MNIST"),
+    ("D.fig5, D.fig6", "CIFAR-10 VGG, lr 0.1 and loss-based"),
+    ("D.fig7", "accuracy barely moves while the margin grows"),
+    ("D.tabl1", "checkpoints of the homogeneous CNN"),
+    ("D.robust, D.fig8", "margin and ℓ2 robustness"),
+    ("D.algK1", "loss-based learning-rate schedule"),
+    ("D.algK2", "numerics for losses like 1e-800"),
+    ("D.bias", "non-homogeneous control"),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_experiments_exist() {
+        let mut seen = BTreeSet::new();
+        for claim in claims() {
+            assert!(seen.insert(claim.id.to_owned()), "{} is listed twice", claim.id);
+            assert!(claim.covers.iter().all(|id| seen.insert((*id).to_owned())), "{} covers an id again", claim.id);
+            assert_eq!(claim.printed, claim.id.ends_with(".printed"), "{}", claim.id);
+            for name in claim.experiments {
+                assert!(crate::experiments::RecipeSource::find(name).is_ok(), "{} runs {name}", claim.id);
+            }
+        }
+        for entry in open_claims() {
+            assert!(entry.ids.iter().all(|id| seen.insert((*id).to_owned())), "{entry:?}");
+        }
+    }
+
+    #[test]
+    fn ids_name_claims_papers_and_what_is_covered() {
+        assert_eq!(find_claims("B").unwrap().len(), claims().iter().filter(|claim| claim.id.starts_with("B.")).count());
+        let names = |id: &str| find_claims(id).unwrap().iter().map(|claim| claim.id).collect::<Vec<_>>();
+        assert_eq!(names("B.prop2a"), ["B.prop2a", "B.prop2a.printed"]);
+        assert_eq!(names("B.prop2a.printed"), ["B.prop2a.printed"]);
+        assert!(find_claims("A.thm3.1").err().unwrap().to_string().contains("cannot be run yet"));
+        assert!(find_claims("b.thm").err().unwrap().to_string().contains("did you mean 'B.thm"));
+    }
+}
