@@ -3,24 +3,26 @@
 //! ```text
 //! DataSpec ──load──► DataSplit { train, test, truth }
 //!    │                    ▲
-//!    ├─ generators        │   gaussians, teacher_student, circle, regression
+//!    ├─ generators        │   gaussians, sparse_gaussians, teacher_student, circle, regression
 //!    ├─ embedded          │   digits
 //!    └─ files ────────────┘   idx, cifar, npy, csv_table, svmlight, safetensors_file
 //! ```
 //!
-//! A [`Dataset`] is checked once, in [`Dataset::new`]; what comes later need not look for NaN or foreign labels again.
+//! Inputs are dense or sparse, see [`Inputs`]. A [`Dataset`] is checked once, in [`Dataset::new`]; what comes later need not look for NaN or foreign labels again.
 //! Random draws use the streams `data` (inputs and subsets), `teacher` (teachers, separators, solutions) and `split`
 //! (train against test), so the same seed gives the same bits. Loaders refuse damaged files with the file, the place
 //! and a remedy; they neither panic nor believe a length before comparing it with the bytes that are there.
 
 mod dataset;
 mod error;
+mod inputs;
 mod task;
 mod transforms;
 
 mod circle;
 mod gaussians;
 mod regression;
+mod sparse_gaussians;
 mod teacher;
 mod teacher_student;
 
@@ -50,8 +52,10 @@ pub use error::DataError;
 pub use file::{File, FileFormat};
 pub use gaussians::Gaussians;
 pub use images::{ImageFolder, data_folder};
+pub use inputs::{Inputs, InputsView, NeedsDense};
 pub use npy::read_npy;
 pub use regression::{Regression, Solution};
+pub use sparse_gaussians::SparseGaussians;
 pub use spec::{DataSpec, DataSplit, GroundTruth};
 pub use task::Task;
 pub use teacher::{ReluTeacher, TeacherNeuron};

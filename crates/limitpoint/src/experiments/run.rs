@@ -25,8 +25,8 @@ use super::parquet_file::to_parquet;
 use super::portrait::portrait;
 use super::task::{Task, Trainer};
 use super::{DataRecord, RunError};
-use crate::data::DataSplit;
-use crate::diagnostics::{Probe, ProbeSpec, feature_bound};
+use crate::data::{DataSplit, Inputs};
+use crate::diagnostics::{Probe, ProbeSpec, feature_bound, sparse_feature_bound};
 use crate::driver::{Descent, FlowRun, Process, advance, look, show_last};
 use crate::models::{Compute, ModelSpec};
 use crate::norms::NormSpec;
@@ -142,7 +142,8 @@ impl<'a> Runner<'a> {
         };
         let linear = matches!(recipe.model, ModelSpec::Linear);
         let make_probe = |objective: &Objective| Probe::new(&probe, &layout, objective.homogeneity(), linear);
-        let cost = 6.0 * layout.len() as f64 * data.len() as f64;
+        let density = data.inputs.stored() as f64 / (data.len() as f64 * data.dimension() as f64);
+        let cost = 6.0 * layout.len() as f64 * data.len() as f64 * density;
         let every = observe.checkpoint_every.unwrap_or_else(|| regular_distance(cost));
         let checkpoints = Checkpoints::new(setting.folder.join("checkpoints"));
         let (states, complaints) = checkpoints.readable();
@@ -421,8 +422,10 @@ fn bound(spec: &OptimiserSpec, split: &DataSplit) -> Result<f64, RunError> {
         OptimiserSpec::Steepest { norm, .. } | OptimiserSpec::DualAcceleration { norm, .. } => norm.clone(),
         _ => NormSpec::L2,
     };
-    let mut norm = norm.build_vector(split.train.inputs.cols)?;
-    Ok(feature_bound(&split.train.inputs, &mut *norm))
+    match &split.train.inputs {
+        Inputs::Dense(inputs) => Ok(feature_bound(inputs, &mut *norm.build_vector(inputs.cols)?)),
+        Inputs::Sparse(inputs) => Ok(sparse_feature_bound(inputs, &norm)?),
+    }
 }
 
 /// Where the measurements of a run are, complete or not.

@@ -10,6 +10,7 @@ mod diagonal;
 mod homogeneity;
 mod initialiser;
 mod margins;
+mod sparse_linear;
 mod spec;
 
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use diagonal::DiagonalNetwork;
 pub use homogeneity::{DegreeGroup, Homogeneity};
 pub use initialiser::Initialiser;
 pub use margins::MarginMap;
+pub use sparse_linear::SparseLinear;
 pub use spec::{Biases, Compute, ModelSpec, OutputScale, Precision};
 
 use crate::linalg::Matrix;
@@ -164,6 +166,18 @@ pub enum ModelError {
         model: &'static str,
         /// Outputs asked for.
         outputs: usize,
+    },
+    /// A model that works on dense inputs only.
+    #[error(
+        "a {model} model needs dense inputs, but these are sparse, {rows}x{cols}; use the linear model or dense data"
+    )]
+    SparseInputs {
+        /// Key of the model.
+        model: &'static str,
+        /// Examples.
+        rows: usize,
+        /// Features.
+        cols: usize,
     },
     /// A layout could not be made.
     #[error(transparent)]
