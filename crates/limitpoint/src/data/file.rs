@@ -23,8 +23,8 @@ pub enum FileFormat {
     Npz,
     /// A table of numbers, with or without titles.
     Csv,
-    /// Sparse lines `label index:value …`, indices from 1. They stay sparse where a dense matrix would have more than 10⁷
-    /// entries, less than a tenth of them not zero; a test file follows the training file.
+    /// Sparse lines `label index:value …`, indices from 1. They stay sparse where a dense matrix would have more than
+    /// 10⁷ entries, less than a tenth of them not zero; a test file follows the training file.
     Svmlight,
     /// An IDX array, with its labels in `targets-path`.
     Idx,

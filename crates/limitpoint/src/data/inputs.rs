@@ -10,7 +10,8 @@ const LARGEST_COPY: usize = 50_000_000;
 
 /// One example per row.
 ///
-/// Sparse inputs cost memory and time by the entries that are not zero; they are shared, not copied, by the models bound to them.
+/// Sparse inputs cost memory and time by the entries that are not zero; they are shared, not copied, by the models
+/// bound to them.
 ///
 /// ```
 /// use limitpoint::data::Inputs;

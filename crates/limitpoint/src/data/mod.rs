@@ -8,10 +8,11 @@
 //!    └─ files ────────────┘   idx, cifar, npy, csv_table, svmlight, safetensors_file
 //! ```
 //!
-//! Inputs are dense or sparse, see [`Inputs`]. A [`Dataset`] is checked once, in [`Dataset::new`]; what comes later need not look for NaN or foreign labels again.
-//! Random draws use the streams `data` (inputs and subsets), `teacher` (teachers, separators, solutions) and `split`
-//! (train against test), so the same seed gives the same bits. Loaders refuse damaged files with the file, the place
-//! and a remedy; they neither panic nor believe a length before comparing it with the bytes that are there.
+//! Inputs are dense or sparse, see [`Inputs`]. A [`Dataset`] is checked once, in [`Dataset::new`]; what comes later
+//! need not look for NaN or foreign labels again. Random draws use the streams `data` (inputs and subsets), `teacher`
+//! (teachers, separators, solutions) and `split` (train against test), so the same seed gives the same bits. Loaders
+//! refuse damaged files with the file, the place and a remedy; they neither panic nor believe a length before
+//! comparing it with the bytes that are there.
 
 mod dataset;
 mod error;

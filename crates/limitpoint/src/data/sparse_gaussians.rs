@@ -16,10 +16,11 @@ use crate::numeric::{RandomStream, Streams};
 /// u ∈ {−1, +1}ᵈ,   y = +1, −1, +1, …
 /// ```
 ///
-/// so that yᵢ⟨u, xᵢ⟩ ≥ margin · √k: the data are separable, with an ℓ∞ margin of at least margin · √k and an ℓ2 margin of at least
-/// margin · √(k/d), both by u, which is returned but need not be the best. Memory and time grow with the k places, not with d.
-/// With popularity s > 0 the low columns occur more often, as common words do: a place is ⌊d t^{1/(1−s)}⌋ for a uniform t, so
-/// that a column at the fraction τ of all columns has a chance in proportion to τ^−s.
+/// so that yᵢ⟨u, xᵢ⟩ ≥ margin · √k: the data are separable, with an ℓ∞ margin of at least margin · √k and an ℓ2
+/// margin of at least margin · √(k/d), both by u, which is returned but need not be the best. Memory and time grow
+/// with the k places, not with d. With popularity s > 0 the low columns occur more often, as common words do: a place
+/// is ⌊d t^{1/(1−s)}⌋ for a uniform t, so that a column at the fraction τ of all columns has a chance in proportion
+/// to τ^−s.
 ///
 /// | setting | default | purpose | range |
 /// |---|---|---|---|

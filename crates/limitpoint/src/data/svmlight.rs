@@ -17,8 +17,8 @@ const SMALL: usize = 10_000_000;
 /// Larger ones are made dense where more than one entry in this many is not zero.
 const SPARSE_BELOW: usize = 10;
 
-/// Inputs (N×dimension) and targets; the dimension is the largest index unless given. Inputs stay sparse if `sparse` says so or, where
-/// it says nothing, if they have more than 10⁷ entries of which less than a tenth is not zero.
+/// Inputs (N×dimension) and targets; the dimension is the largest index unless given. Inputs stay sparse if `sparse`
+/// says so or, where it says nothing, if they have more than 10⁷ entries of which less than a tenth is not zero.
 pub(crate) fn parse(
     bytes: &[u8],
     file: &str,

@@ -40,8 +40,8 @@ pub fn feature_bound(inputs: &crate::linalg::Matrix, norm: &mut dyn Norm) -> f64
     (0..inputs.rows).map(|n| norm.dual(inputs.row(n))).fold(0.0, f64::max)
 }
 
-/// [`feature_bound`] of sparse inputs, at the cost of their entries in every norm that treats all coordinates alike: there the
-/// dual norm of a vector is that of its entries that are not zero. Quadratic norms see whole vectors.
+/// [`feature_bound`] of sparse inputs, at the cost of their entries in every norm that treats all coordinates alike:
+/// there the dual norm of a vector is that of its entries that are not zero. Quadratic norms see whole vectors.
 ///
 /// ```
 /// use limitpoint::diagnostics::sparse_feature_bound;

@@ -10,8 +10,8 @@ use super::{LinalgError, Matrix};
 /// row i = { (columns[k], values[k]) : starts[i] ≤ k < starts[i + 1] }
 /// ```
 ///
-/// A stored entry takes 12 bytes, a row 8, a column nothing. Zeros are never stored, so that equal matrices compare equal. There are
-/// at most 2³² − 1 rows and columns.
+/// A stored entry takes 12 bytes, a row 8, a column nothing. Zeros are never stored, so that equal matrices compare
+/// equal. There are at most 2³² − 1 rows and columns.
 ///
 /// ```
 /// use limitpoint::linalg::SparseMatrix;
@@ -31,7 +31,8 @@ pub struct SparseMatrix {
 }
 
 impl SparseMatrix {
-    /// From compressed rows; checks that the starts increase and that columns increase along every row. Zeros are dropped.
+    /// From compressed rows; checks that the starts increase and that columns increase along every row. Zeros are
+    /// dropped.
     pub fn from_parts(
         cols: usize,
         starts: Vec<usize>,

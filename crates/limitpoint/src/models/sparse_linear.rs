@@ -13,17 +13,18 @@ const PARALLEL_FROM: usize = 30_000;
 /// Outputs that are summed at once.
 const LANES: usize = 8;
 
-/// Φ(x) = W x on inputs of which few are not zero, W of `outputs` rows; the parameters are those of the dense linear model.
+/// Φ(x) = W x on inputs of which few are not zero, W of `outputs` rows; the parameters are those of the dense linear
+/// model.
 ///
 /// ```text
 /// scores     Φ_c(xₙ) = Σ_{k: xₙₖ ≠ 0} W_ck xₙₖ            over the rows of X
 /// pull back  G_ck    = Σ_{n: xₙₖ ≠ 0} cotangent_nc xₙₖ     over the columns of X, from a transposed copy
 /// ```
 ///
-/// Each sum is taken by one thread in a fixed order, so that the bits do not depend on the number of threads. Both passes cost
-/// the entries that are not zero times `outputs`. The transposed copy is made when all examples are pulled back for the first
-/// time. A batch of examples is scattered row by row instead, by one thread: its entries, and one pass over G. Computes in
-/// doubles, whatever the precision asked for.
+/// Each sum is taken by one thread in a fixed order, so that the bits do not depend on the number of threads. Both
+/// passes cost the entries that are not zero times `outputs`. The transposed copy is made when all examples are
+/// pulled back for the first time. A batch of examples is scattered row by row instead, by one thread: its entries,
+/// and one pass over G. Computes in doubles, whatever the precision asked for.
 ///
 /// ```
 /// use limitpoint::linalg::SparseMatrix;

@@ -122,8 +122,8 @@ impl ModelSpec {
         }
     }
 
-    /// Checks the settings and binds the model to its inputs (examples × features): a matrix, or the inputs of a dataset.
-    /// Sparse inputs are for the linear model.
+    /// Checks the settings and binds the model to its inputs (examples × features): a matrix, or the inputs of a
+    /// dataset. Sparse inputs are for the linear model.
     pub fn build<'a>(
         &self,
         inputs: impl Into<InputsView<'a>>,
