@@ -27,7 +27,8 @@ fn main() -> limitpoint::Result<()> {
         let layout = objective.layout().clone();
         // steps c/(B² L) with B the largest dual norm of an example: the loss falls at every one of them
         let mut dual = norms[own].build(&layout)?;
-        let bound = (0..data.len()).map(|i| dual.dual(data.inputs.row(i))).fold(0.0, f64::max);
+        let inputs = data.dense()?;
+        let bound = (0..data.len()).map(|i| dual.dual(inputs.row(i))).fold(0.0, f64::max);
         let schedule = "linear-bound(decay=0.25)".parse::<ScheduleSpec>()?.with_feature_bound(bound).build()?;
         let optimiser = OptimiserSpec::steepest(norms[own].clone()).build(&layout)?;
         let zero = vec![0.0; layout.len()];

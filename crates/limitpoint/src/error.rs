@@ -13,6 +13,9 @@ pub enum Error {
     /// A data set or its file was refused.
     #[error(transparent)]
     Data(#[from] crate::data::DataError),
+    /// Sparse inputs where dense ones are needed.
+    #[error(transparent)]
+    NeedsDense(#[from] crate::data::NeedsDense),
     /// A norm was ill described.
     #[error(transparent)]
     Norm(#[from] crate::norms::NormError),

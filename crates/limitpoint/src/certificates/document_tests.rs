@@ -82,10 +82,11 @@ fn changed_weights_change_what_is_achieved() {
 #[test]
 fn changed_data_change_the_bounds() {
     let (mut data, certificate) = certified(NormSpec::L2);
-    data.inputs[(0, 0)] = 2.001;
+    let changed = |first| Matrix::from_rows(&[&[first, 1.0], &[-1.0, -2.0]]).into();
+    data.inputs = changed(2.001);
     let found = complaints(&certificate, &data, &[3.0, 3.0]);
     assert!(found.iter().any(|c| c.starts_with("optimum")), "{found:?}");
-    data.inputs[(0, 0)] = 2.0;
+    data.inputs = changed(2.0);
     data.targets = Targets::Binary(vec![1.0, 1.0]);
     assert!(complaints(&certificate, &data, &[3.0, 3.0]).iter().any(|c| c.contains("the verdict")));
 }

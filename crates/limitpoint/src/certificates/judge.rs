@@ -216,7 +216,8 @@ fn nearest_solution(potential: &PotentialSpec, subject: &Subject) -> Result<(Vec
     };
     let layout = subject.build()?.layout().clone();
     let target = InterpolationTarget::Potential(potential.clone());
-    let found = interpolate(&subject.data.inputs, targets, &target, &layout, Some(subject.start()?));
+    let inputs = subject.data.dense().map_err(|error| CertificateError::from(ReferenceError::from(error)))?;
+    let found = interpolate(&inputs, targets, &target, &layout, Some(subject.start()?));
     let found = found.map_err(CertificateError::from)?;
     Ok((found.weights, found.multipliers))
 }

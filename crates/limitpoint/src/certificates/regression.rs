@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CertificateError, Doubt, Verdict};
 use crate::data::{Dataset, Targets};
-use crate::linalg::{add_scaled, dot, norm2};
+use crate::linalg::norm2;
 use crate::params::ParamLayout;
 use crate::potentials::PotentialSpec;
 
@@ -77,7 +77,7 @@ impl SolutionEvidence {
             return Err(CertificateError::OutOfRange { what, value: multipliers.len() as f64, range });
         }
         let misfit = |w: &[f64]| {
-            let residuals: Vec<f64> = (0..data.len()).map(|i| dot(data.inputs.row(i), w) - targets[i]).collect();
+            let residuals: Vec<f64> = (0..data.len()).map(|i| data.inputs.row_dot(i, w) - targets[i]).collect();
             norm2(&residuals)
         };
         let mut potential = potential.build(layout)?;
@@ -87,7 +87,7 @@ impl SolutionEvidence {
         potential.mirror_map(&reference, &mut to);
         let moved = difference(&to, &from);
         let mut left_over = moved.clone();
-        (0..data.len()).for_each(|i| add_scaled(&mut left_over, -multipliers[i], data.inputs.row(i)));
+        (0..data.len()).for_each(|i| data.inputs.add_row(i, -multipliers[i], &mut left_over));
         let begin = misfit(start);
         Ok(Self {
             distance: relative(norm2(&difference(weights, &reference)), norm2(&difference(&reference, start))),

@@ -31,7 +31,8 @@ use crate::numeric::{RandomStream, Streams};
 /// use limitpoint::data::CircleTeacher;
 /// use limitpoint::numeric::Streams;
 /// let split = CircleTeacher::default().generate(&Streams::new(42))?;
-/// let x = split.train.inputs.row(0);
+/// let inputs = split.train.dense()?;
+/// let x = inputs.row(0);
 /// assert!((x[0] * x[0] + x[1] * x[1] - 1.0).abs() < 1e-15);
 /// # Ok::<(), limitpoint::data::DataError>(())
 /// ```
@@ -94,14 +95,14 @@ mod tests {
         for seed in 0..20 {
             let split = CircleTeacher { test_count: 50, ..Default::default() }.generate(&Streams::new(seed)).unwrap();
             assert_eq!((split.train.len(), split.test.as_ref().unwrap().len()), (200, 50));
-            assert!((0..200).all(|i| (norm2(split.train.inputs.row(i)) - 1.0).abs() < 1e-15));
+            assert!((0..200).all(|i| (norm2(split.train.dense().unwrap().row(i)) - 1.0).abs() < 1e-15));
             let Some(GroundTruth::Teacher(teacher)) = &split.truth else { panic!("the teacher is returned") };
             assert_eq!(teacher.neurons.len(), 3);
             assert!(teacher.neurons.iter().all(|n| (n.outer.abs() * norm2(&n.weights) - 1.0).abs() < 1e-15));
             let signs = split.train.signs().unwrap();
             assert!(signs.contains(&1.0) && signs.contains(&-1.0));
             for (i, &sign) in signs.iter().enumerate() {
-                assert_eq!(sign > 0.0, teacher.value(split.train.inputs.row(i)) > 0.0);
+                assert_eq!(sign > 0.0, teacher.value(split.train.dense().unwrap().row(i)) > 0.0);
             }
         }
     }

@@ -1,7 +1,6 @@
 //! Labelled examples, checked once.
 
-use super::DataError;
-use crate::linalg::Matrix;
+use super::{DataError, Inputs};
 use crate::numeric::RandomStream;
 
 /// What is to be predicted.
@@ -78,15 +77,15 @@ impl Targets {
 /// let data = Dataset::new("three", inputs, targets, vec![2])?;
 /// let pair = data.pair(2, 0)?; // class 2 against class 0, in the order of the examples
 /// assert_eq!(pair.targets, Targets::Binary(vec![-1.0, 1.0]));
-/// assert_eq!(pair.inputs.row(1), [0.0, 2.0]);
-/// # Ok::<(), limitpoint::data::DataError>(())
+/// assert_eq!(pair.dense()?.row(1), [0.0, 2.0]);
+/// # Ok::<(), limitpoint::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
     /// Where the examples come from, in a few words.
     pub name: String,
-    /// One example per row.
-    pub inputs: Matrix,
+    /// One example per row, dense or sparse.
+    pub inputs: Inputs,
     /// One target per row.
     pub targets: Targets,
     /// Shape of an example: `[d]`, `[rows, columns]` or `[channels, rows, columns]`.
@@ -95,15 +94,17 @@ pub struct Dataset {
 
 impl Dataset {
     /// Checks that there are examples, that inputs are finite, that labels fit their kind and that all sizes agree.
+    /// `inputs` is a [`crate::linalg::Matrix`] or a [`crate::linalg::SparseMatrix`].
     pub fn new(
         name: impl Into<String>,
-        inputs: Matrix,
+        inputs: impl Into<Inputs>,
         targets: Targets,
         input_shape: Vec<usize>,
     ) -> Result<Self, DataError> {
-        let name = name.into();
-        let (rows, columns) = (inputs.rows, inputs.cols);
-        if rows == 0 || columns == 0 || rows.checked_mul(columns) != Some(inputs.data.len()) {
+        let (name, inputs) = (name.into(), inputs.into());
+        let (rows, columns) = (inputs.rows(), inputs.cols());
+        let complete = inputs.is_sparse() || rows.checked_mul(columns) == Some(inputs.stored());
+        if rows == 0 || columns == 0 || !complete {
             return Err(DataError::Empty { name, rows, columns });
         }
         if targets.len() != rows {
@@ -113,8 +114,8 @@ impl Dataset {
         if size != Some(columns) {
             return Err(DataError::InputShape { name, shape: input_shape, dimension: columns });
         }
-        if let Some(at) = inputs.data.iter().position(|x| !x.is_finite()) {
-            return Err(DataError::NotFinite { name, row: at / columns, column: at % columns, value: inputs.data[at] });
+        if let Some((row, column, value)) = inputs.first_not_finite() {
+            return Err(DataError::NotFinite { name, row, column, value });
         }
         let wrong = match &targets {
             Targets::Binary(values) => values.iter().position(|y| y.abs() != 1.0).map(|row| {
@@ -144,7 +145,7 @@ impl Dataset {
 
     /// Number of examples N.
     pub fn len(&self) -> usize {
-        self.inputs.rows
+        self.inputs.rows()
     }
 
     /// Never true for a checked dataset; here because `len` is.
@@ -154,7 +155,7 @@ impl Dataset {
 
     /// Number of inputs d of one example.
     pub fn dimension(&self) -> usize {
-        self.inputs.cols
+        self.inputs.cols()
     }
 
     /// The labels ±1 of a binary task.
@@ -173,11 +174,9 @@ impl Dataset {
         if indices.is_empty() {
             return Err(DataError::Empty { name: self.name.clone(), rows: 0, columns: self.dimension() });
         }
-        let mut data = Vec::with_capacity(indices.len() * self.dimension());
-        indices.iter().for_each(|&i| data.extend_from_slice(self.inputs.row(i)));
         Ok(Self {
             name: self.name.clone(),
-            inputs: Matrix { rows: indices.len(), cols: self.dimension(), data },
+            inputs: self.inputs.select(indices),
             targets: self.targets.select(indices),
             input_shape: self.input_shape.clone(),
         })
@@ -289,6 +288,7 @@ pub(super) fn draw_balanced(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::{Matrix, SparseMatrix};
     use crate::numeric::Streams;
 
     fn ten() -> Dataset {
@@ -338,8 +338,10 @@ mod tests {
         let data = ten();
         let (train, test) = data.split(7, &mut Streams::new(1).stream("split")).unwrap();
         assert_eq!((train.len(), test.len()), (7, 3));
-        let mut seen: Vec<f64> =
-            (0..7).map(|i| train.inputs[(i, 0)]).chain((0..3).map(|i| test.inputs[(i, 0)])).collect();
+        let mut seen: Vec<f64> = (0..7)
+            .map(|i| train.dense().unwrap()[(i, 0)])
+            .chain((0..3).map(|i| test.dense().unwrap()[(i, 0)]))
+            .collect();
         seen.sort_by(f64::total_cmp);
         assert_eq!(seen, (0..10).map(|i| f64::from(2 * i)).collect::<Vec<_>>());
         assert!(data.split(10, &mut Streams::new(1).stream("split")).is_err());
@@ -351,7 +353,7 @@ mod tests {
         let data = ten();
         let sample = data.sample(6, &mut Streams::new(5).stream("data")).unwrap();
         assert_eq!(sample, data.sample(6, &mut Streams::new(5).stream("data")).unwrap());
-        let mut firsts: Vec<f64> = (0..6).map(|i| sample.inputs[(i, 0)]).collect();
+        let mut firsts: Vec<f64> = (0..6).map(|i| sample.dense().unwrap()[(i, 0)]).collect();
         firsts.sort_by(f64::total_cmp);
         firsts.dedup();
         assert_eq!(firsts.len(), 6);
@@ -377,5 +379,51 @@ mod tests {
         assert!(matches!(data.select(&[10]), Err(DataError::Index { index: 10, len: 10, .. })));
         assert!(matches!(data.select(&[]), Err(DataError::Empty { .. })));
         assert_eq!(data.first(2).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn sparse_inputs_are_checked_and_chosen_like_dense_ones() {
+        let dense = ten();
+        let sparse = {
+            let inputs = SparseMatrix::from_dense(&dense.dense().unwrap()).unwrap();
+            Dataset::new("ten", inputs, dense.targets.clone(), vec![2]).unwrap()
+        };
+        assert_eq!((sparse.len(), sparse.dimension(), sparse.inputs.stored()), (10, 2, 19));
+        let stream = || Streams::new(3).stream("data");
+        let pairs = [
+            (sparse.pair(2, 1), dense.pair(2, 1)),
+            (sparse.sample(4, &mut stream()), dense.sample(4, &mut stream())),
+            (sparse.sample_balanced(6, &mut stream()), dense.sample_balanced(6, &mut stream())),
+            (sparse.first(3), dense.first(3)),
+            (sparse.select(&[9, 9, 0]), dense.select(&[9, 9, 0])),
+            (sparse.split(7, &mut stream()).map(|(_, test)| test), dense.split(7, &mut stream()).map(|(_, test)| test)),
+        ];
+        for (sparse, dense) in pairs {
+            let (sparse, dense) = (sparse.unwrap(), dense.unwrap());
+            assert!(sparse.inputs.is_sparse() && !dense.inputs.is_sparse());
+            assert_eq!((sparse.dense().unwrap(), &sparse.targets), (dense.dense().unwrap(), &dense.targets));
+        }
+        let entries = [(0, 1, 1.0), (1, 0, 2.0), (1, 4, f64::INFINITY)];
+        let infinite = SparseMatrix::from_triplets(2, 5, &entries).unwrap();
+        let signs = || Targets::Binary(vec![1.0, -1.0]);
+        assert!(matches!(
+            Dataset::new("d", infinite, signs(), vec![5]),
+            Err(DataError::NotFinite { row: 1, column: 4, .. })
+        ));
+        let empty = || SparseMatrix::from_triplets(2, 5, &[]).unwrap();
+        assert!(Dataset::new("d", empty(), signs(), vec![5]).is_ok(), "zeros are examples too");
+        assert!(matches!(Dataset::new("d", empty(), signs(), vec![4]), Err(DataError::InputShape { .. })));
+        assert!(matches!(
+            Dataset::new("d", empty(), Targets::Binary(vec![1.0]), vec![5]),
+            Err(DataError::Lengths { inputs: 2, targets: 1, .. })
+        ));
+    }
+
+    #[test]
+    fn a_dense_copy_that_is_too_large_is_refused_by_name_shape_and_remedy() {
+        let inputs = SparseMatrix::from_triplets(60, 1_000_000, &[(0, 1, 1.0)]).unwrap();
+        let wide = Dataset::new("wide", inputs, Targets::Values(vec![0.0; 60]), vec![1_000_000]).unwrap();
+        let error = wide.dense().unwrap_err().to_string();
+        assert!(["wide", "60 x 1000000", "use fewer"].iter().all(|part| error.contains(part)), "{error}");
     }
 }

@@ -79,9 +79,9 @@ mod tests {
         // class counts and first row as published with scikit-learn's load_digits
         assert_eq!(histogram, [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]);
         assert_eq!(labels[..10], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-        let first: Vec<f64> = all.inputs.row(0)[..8].iter().map(|x| x * 16.0).collect();
+        let first: Vec<f64> = all.dense().unwrap().row(0)[..8].iter().map(|x| x * 16.0).collect();
         assert_eq!(first, [0.0, 0.0, 5.0, 13.0, 9.0, 1.0, 0.0, 0.0]);
-        assert!(all.inputs.data.iter().all(|x| (0.0..=1.0).contains(x)));
+        assert!(all.dense().unwrap().data.iter().all(|x| (0.0..=1.0).contains(x)));
     }
 
     #[test]

@@ -137,6 +137,12 @@ pub enum DataError {
         /// What to do.
         remedy: &'static str,
     },
+    /// Sparse inputs where only dense ones will do.
+    #[error(transparent)]
+    NeedsDense(#[from] super::NeedsDense),
+    /// A matrix that could not be made.
+    #[error(transparent)]
+    Linalg(#[from] crate::linalg::LinalgError),
     /// A file could not be read.
     #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
     Io {

@@ -23,7 +23,8 @@ pub enum FileFormat {
     Npz,
     /// A table of numbers, with or without titles.
     Csv,
-    /// Sparse lines `label index:value …`, indices from 1.
+    /// Sparse lines `label index:value …`, indices from 1. They stay sparse where a dense matrix would have more than
+    /// 10⁷ entries, less than a tenth of them not zero; a test file follows the training file.
     Svmlight,
     /// An IDX array, with its labels in `targets-path`.
     Idx,
@@ -141,11 +142,12 @@ impl File {
 
     /// Training and test examples.
     pub fn load(&self, streams: &Streams) -> Result<DataSplit, DataError> {
-        let mut train = self.read(&self.path, self.targets_path.as_deref(), self.task, self.dimension)?;
+        let mut train = self.read(&self.path, self.targets_path.as_deref(), self.task, self.dimension, None)?;
         let mut test = None;
         if let Some(path) = &self.test_path {
-            let dimension = Some(train.dimension());
-            let mut other = self.read(path, self.test_targets_path.as_deref(), Task::of(&train.targets), dimension)?;
+            let (task, dimension, sparse) =
+                (Task::of(&train.targets), Some(train.dimension()), train.inputs.is_sparse());
+            let mut other = self.read(path, self.test_targets_path.as_deref(), task, dimension, Some(sparse))?;
             if other.input_shape != train.input_shape {
                 return Err(DataError::Transform {
                     name: other.name,
@@ -183,6 +185,7 @@ impl File {
         targets_path: Option<&Path>,
         task: Task,
         dimension: Option<usize>,
+        sparse: Option<bool>,
     ) -> Result<Dataset, DataError> {
         let format = self.format.map_or_else(|| FileFormat::of(path), Ok)?;
         let file = path.display().to_string();
@@ -229,7 +232,11 @@ impl File {
                 let layout = TableLayout { header: self.header, delimiter, target: self.target.as_ref() };
                 csv_table::parse(&bytes, &file, layout)?
             }
-            FileFormat::Svmlight => svmlight::parse(&bytes, &file, dimension)?,
+            FileFormat::Svmlight => {
+                let (inputs, targets) = svmlight::parse(&bytes, &file, dimension, sparse)?;
+                let shape = vec![inputs.cols()];
+                return Dataset::new(&name, inputs, task.targets(&name, targets)?, shape);
+            }
             FileFormat::Idx => {
                 let Some(path) = targets_path else {
                     let problem = "an IDX file holds inputs or labels, not both";

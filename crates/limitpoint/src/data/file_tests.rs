@@ -82,7 +82,7 @@ fn the_same_examples_come_out_of_every_format() {
     ];
     for file in files {
         let split = file.load(&Streams::new(0)).unwrap();
-        assert_eq!(split.train.inputs.data, x, "{file:?}");
+        assert_eq!(split.train.dense().unwrap().data, x, "{file:?}");
         assert_eq!(split.train.signs().unwrap(), y, "{file:?}");
         assert_eq!(split.train.input_shape, [2]);
         assert!(split.test.is_none());
@@ -97,7 +97,7 @@ fn test_files_follow_the_training_file() {
     let file = File { test_path: Some(test.clone()), ..File::at(train.clone()) };
     let split = file.load(&Streams::new(0)).unwrap();
     let other = split.test.unwrap();
-    assert_eq!(other.inputs.data, [5.0, 0.0, 0.0, 0.0, 1.0, 0.0], "three inputs, as in training");
+    assert_eq!(other.dense().unwrap().data, [5.0, 0.0, 0.0, 0.0, 1.0, 0.0], "three inputs, as in training");
     assert_eq!(other.targets, Targets::Classes { labels: vec![3, 0], count: 4 });
     assert!(matches!(split.train.targets, Targets::Classes { count: 4, .. }));
     let wide = folder.write("wide.svm", b"0 4:1\n");
@@ -147,7 +147,7 @@ fn images_keep_their_shape() {
     let path = folder.write("data_batch_1.bin", &batch);
     let train = File::at(&path).load(&Streams::new(0)).unwrap().train;
     assert_eq!(train.targets, Targets::Classes { labels: vec![7, 3], count: 10 });
-    assert_eq!((&train.input_shape[..], train.inputs[(0, 5)]), (&[3, 32, 32][..], 7.0 / 255.0));
+    assert_eq!((&train.input_shape[..], train.dense().unwrap()[(0, 5)]), (&[3, 32, 32][..], 7.0 / 255.0));
     let values = File { task: Task::Regression, ..File::at(path) }.load(&Streams::new(0)).unwrap().train;
     assert_eq!(values.targets, Targets::Values(vec![7.0, 3.0]));
 }

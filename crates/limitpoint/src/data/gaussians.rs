@@ -41,7 +41,7 @@ use crate::numeric::{RandomStream, Streams};
 /// let split = Gaussians { count: 10, margin: 2.0, ..Default::default() }.generate(&Streams::new(1))?;
 /// let Some(GroundTruth::Separator { direction, margin }) = &split.truth else { unreachable!() };
 /// assert_eq!(*margin, 2.0);
-/// assert!((dot(direction, split.train.inputs.row(0)) - 2.0).abs() < 1e-14); // the first example has label +1
+/// assert!((dot(direction, split.train.dense()?.row(0)) - 2.0).abs() < 1e-14); // the first example has label +1
 /// # Ok::<(), limitpoint::data::DataError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -159,11 +159,12 @@ mod tests {
             let tolerance = 1e-14 * (10.0 + margin);
             for data in [&split.train, split.test.as_ref().unwrap()] {
                 for (i, sign) in data.signs().unwrap().iter().enumerate() {
-                    assert!(sign * dot(direction, data.inputs.row(i)) >= margin - tolerance);
+                    assert!(sign * dot(direction, data.dense().unwrap().row(i)) >= margin - tolerance);
                 }
             }
             // half the signed sum of the first two examples is margin · w*: the dual certificate
-            let (first, second) = (split.train.inputs.row(0), split.train.inputs.row(1));
+            let inputs = split.train.dense().unwrap();
+            let (first, second) = (inputs.row(0), inputs.row(1));
             for j in 0..dimension {
                 assert!((0.5 * (first[j] - second[j]) - margin * direction[j]).abs() < tolerance);
             }

@@ -265,7 +265,7 @@ mod tests {
         let test = split.test.unwrap();
         assert_eq!(test.len(), 1010 + 958); // test images of 3 and of 6
         assert!(matches!(&test.targets, Targets::Binary(signs) if signs.iter().filter(|&&y| y > 0.0).count() == 1010));
-        assert!(test.inputs.data.iter().all(|x| (0.0..=1.0).contains(x)));
+        assert!(test.dense().unwrap().data.iter().all(|x| (0.0..=1.0).contains(x)));
     }
 
     #[test]

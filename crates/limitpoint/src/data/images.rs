@@ -190,7 +190,7 @@ mod tests {
         let signs = split.train.signs().unwrap();
         assert_eq!((signs.len(), signs.iter().sum::<f64>()), (8, 0.0));
         for (i, sign) in signs.iter().enumerate() {
-            let number = (split.train.inputs[(i, 0)] * 255.0).round() as usize;
+            let number = (split.train.dense().unwrap()[(i, 0)] * 255.0).round() as usize;
             assert_eq!(number % 3, if *sign > 0.0 { 2 } else { 0 });
         }
         assert_eq!(split.test.unwrap().len(), 20);

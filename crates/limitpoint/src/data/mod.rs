@@ -3,18 +3,20 @@
 //! ```text
 //! DataSpec ──load──► DataSplit { train, test, truth }
 //!    │                    ▲
-//!    ├─ generators        │   gaussians, teacher_student, circle, regression, matrices
+//!    ├─ generators        │   gaussians, sparse_gaussians, teacher_student, circle, regression, matrices
 //!    ├─ embedded          │   digits, points
 //!    └─ files ────────────┘   idx, cifar, npy, csv_table, svmlight, safetensors_file
 //! ```
 //!
-//! A [`Dataset`] is checked once, in [`Dataset::new`]; what comes later need not look for NaN or foreign labels again.
-//! Random draws use the streams `data` (inputs and subsets), `teacher` (teachers, separators, solutions) and `split`
-//! (train against test), so the same seed gives the same bits. Loaders refuse damaged files with the file, the place
-//! and a remedy; they neither panic nor believe a length before comparing it with the bytes that are there.
+//! Inputs are dense or sparse, see [`Inputs`]. A [`Dataset`] is checked once, in [`Dataset::new`]; what comes later
+//! need not look for NaN or foreign labels again. Random draws use the streams `data` (inputs and subsets), `teacher`
+//! (teachers, separators, solutions) and `split` (train against test), so the same seed gives the same bits. Loaders
+//! refuse damaged files with the file, the place and a remedy; they neither panic nor believe a length before
+//! comparing it with the bytes that are there.
 
 mod dataset;
 mod error;
+mod inputs;
 mod task;
 mod transforms;
 
@@ -23,6 +25,7 @@ mod gaussians;
 mod matrices;
 mod points;
 mod regression;
+mod sparse_gaussians;
 mod teacher;
 mod teacher_student;
 
@@ -52,10 +55,12 @@ pub use error::DataError;
 pub use file::{File, FileFormat};
 pub use gaussians::Gaussians;
 pub use images::{ImageFolder, data_folder};
+pub use inputs::{Inputs, InputsView, NeedsDense};
 pub use matrices::{Matrices, MatrixTask};
 pub use npy::read_npy;
 pub use points::Points;
 pub use regression::{Regression, Solution};
+pub use sparse_gaussians::SparseGaussians;
 pub use spec::{DataSpec, DataSplit, GroundTruth};
 pub use task::Task;
 pub use teacher::{ReluTeacher, TeacherNeuron};

@@ -52,7 +52,7 @@ pub enum Solution {
 /// let (Targets::Values(y), Some(GroundTruth::Solution { weights })) = (&split.train.targets, &split.truth) else {
 ///     unreachable!()
 /// };
-/// assert!((dot(split.train.inputs.row(0), weights) - y[0]).abs() < 1e-13);
+/// assert!((dot(split.train.dense()?.row(0), weights) - y[0]).abs() < 1e-13);
 /// # Ok::<(), limitpoint::data::DataError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -150,12 +150,12 @@ mod tests {
                 for data in [&split.train, split.test.as_ref().unwrap()] {
                     let Targets::Values(values) = &data.targets else { panic!("regression has real targets") };
                     for (i, y) in values.iter().enumerate() {
-                        let by_hand: f64 = data.inputs.row(i).iter().zip(weights).map(|(x, w)| x * w).sum();
+                        let by_hand: f64 = data.dense().unwrap().row(i).iter().zip(weights).map(|(x, w)| x * w).sum();
                         assert!((by_hand - y).abs() < 1e-12);
                     }
                 }
                 let mut svd = Svd::new(count, dimension);
-                svd.factor(&split.train.inputs.data).unwrap();
+                svd.factor(&split.train.dense().unwrap().data).unwrap();
                 let found = svd.values().iter().filter(|&&s| s > 1e-10 * svd.values()[0]).count();
                 assert_eq!(found, rank.unwrap_or(count.min(dimension)));
                 match solution {

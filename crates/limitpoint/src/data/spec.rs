@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CircleTeacher, DataError, Dataset, Digits, File, Gaussians, ImageFolder, Matrices, Points, Regression, ReluTeacher,
-    TeacherStudent, cifar, idx, images::ByteImages,
+    SparseGaussians, TeacherStudent, cifar, idx, images::ByteImages,
 };
 use crate::catalogue::CatalogueEntry;
 use crate::numeric::Streams;
@@ -24,6 +24,11 @@ pub enum GroundTruth {
     Solution {
         /// w*.
         weights: Vec<f64>,
+    },
+    /// A direction that separates the data, not the best one.
+    Planted {
+        /// u, with signs as entries.
+        direction: Vec<f64>,
     },
     /// The network that gave the labels.
     Teacher(ReluTeacher),
@@ -55,6 +60,8 @@ pub struct DataSplit {
 pub enum DataSpec {
     /// Separable clouds with a known ℓ2 max-margin solution.
     Gaussians(Gaussians),
+    /// Separable examples of many features, few of them not zero.
+    SparseGaussians(SparseGaussians),
     /// Gaussian inputs labelled by a sparse two-layer teacher.
     TeacherStudent(TeacherStudent),
     /// Points of the unit circle labelled by a teacher of a few neurons.
@@ -82,6 +89,7 @@ impl DataSpec {
     pub fn load(&self, streams: &Streams) -> Result<DataSplit, DataError> {
         match self {
             Self::Gaussians(spec) => spec.generate(streams),
+            Self::SparseGaussians(spec) => spec.generate(streams),
             Self::TeacherStudent(spec) => spec.generate(streams),
             Self::CircleTeacher(spec) => spec.generate(streams),
             Self::Regression(spec) => spec.generate(streams),
@@ -111,6 +119,7 @@ impl DataSpec {
     pub fn key(&self) -> &'static str {
         match self {
             Self::Gaussians(_) => "gaussians",
+            Self::SparseGaussians(_) => "sparse-gaussians",
             Self::TeacherStudent(_) => "teacher-student",
             Self::CircleTeacher(_) => "circle-teacher",
             Self::Regression(_) => "regression",
@@ -132,6 +141,11 @@ impl DataSpec {
                 "gaussians",
                 "x = g − ⟨w*,g⟩w* + y(margin + |⟨w*,g⟩|)w*, g ~ N(0,I); max-margin direction w* known",
                 "B.gd3.1, B.thm5",
+            ),
+            entry(
+                "sparse-gaussians",
+                "k of d entries not zero, N(0,1) pushed to y⟨u,x⟩ ≥ margin·√k, u ∈ {±1}ᵈ; kept sparse",
+                "–",
             ),
             entry(
                 "teacher-student",
@@ -158,10 +172,11 @@ impl DataSpec {
         ]
     }
 
-    /// One spec of each kind; the first seven load without any file.
+    /// One spec of each kind; the first eight load without any file.
     pub fn examples() -> Vec<Self> {
         vec![
             Self::Gaussians(Gaussians::default()),
+            Self::SparseGaussians(SparseGaussians::default()),
             Self::TeacherStudent(TeacherStudent { test_count: 100, ..Default::default() }),
             Self::CircleTeacher(CircleTeacher::default()),
             Self::Regression(Regression::default()),
@@ -225,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_needs_no_file_loads_the_same_bits_twice() {
-        for spec in &DataSpec::examples()[..6] {
+        for spec in &DataSpec::examples()[..7] {
             let split = spec.load(&Streams::new(7)).unwrap();
             assert_eq!(split, spec.load(&Streams::new(7)).unwrap(), "{}", spec.key());
             assert_ne!(split.train, spec.load(&Streams::new(8)).unwrap().train, "{}", spec.key());

@@ -122,8 +122,9 @@ mod tests {
             assert!(neuron.inputs.windows(2).all(|pair| pair[0] < pair[1]) && neuron.inputs[2] < 8);
         }
         for data in [&split.train, split.test.as_ref().unwrap()] {
+            let inputs = data.dense().unwrap();
             for (i, &sign) in data.signs().unwrap().iter().enumerate() {
-                let row = data.inputs.row(i);
+                let row = inputs.row(i);
                 let by_hand: f64 = teacher
                     .neurons
                     .iter()

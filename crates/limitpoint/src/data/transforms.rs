@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DataError, Dataset};
+use super::{DataError, Dataset, Inputs};
 use crate::linalg::{Matrix, norm2};
 use crate::numeric::compensated_sum;
 
@@ -56,7 +56,7 @@ impl Normalisation {
 /// let mut data = Dataset::new("two", inputs, Targets::Binary(vec![1.0, -1.0]), vec![2])?;
 /// let statistics = Standardisation::fit(&data)?;
 /// statistics.apply(&mut data)?;
-/// assert_eq!(data.inputs.data, [-1.0, 0.0, 1.0, 0.0]);
+/// assert_eq!(data.dense()?.data, [-1.0, 0.0, 1.0, 0.0]);
 /// # Ok::<(), limitpoint::data::DataError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,13 +68,17 @@ pub struct Standardisation {
 }
 
 impl Standardisation {
-    /// The statistics of a dataset.
+    /// The statistics of a dataset; of dense inputs only, since a shift would fill the zeros of sparse ones.
     pub fn fit(data: &Dataset) -> Result<Self, DataError> {
+        let inputs = match &data.inputs {
+            Inputs::Dense(inputs) => inputs,
+            Inputs::Sparse(_) => return Err(filling(data)),
+        };
         let (count, dimension) = (data.len(), data.dimension());
         let (mut mean, mut deviation) = (vec![0.0; dimension], vec![1.0; dimension]);
         let mut column = vec![0.0; count];
         for j in 0..dimension {
-            let entry = |i: usize| data.inputs[(i, j)];
+            let entry = |i: usize| inputs[(i, j)];
             let first = entry(0);
             if (1..count).all(|i| entry(i) == first) {
                 mean[j] = first; // exactly, so that a constant input becomes exactly 0
@@ -105,13 +109,27 @@ impl Standardisation {
                 remedy: "fit them on data of the same dimension",
             });
         }
-        for i in 0..data.len() {
-            let row = data.inputs.row_mut(i);
+        let Inputs::Dense(inputs) = &mut data.inputs else { return Err(filling(data)) };
+        for i in 0..inputs.rows {
+            let row = inputs.row_mut(i);
             for ((x, mean), deviation) in row.iter_mut().zip(&self.mean).zip(&self.deviation) {
                 *x = (*x - mean) / deviation;
             }
         }
         data.still_finite("standardising")
+    }
+}
+
+/// Sparse inputs must keep their zeros.
+fn filling(data: &Dataset) -> DataError {
+    DataError::Transform {
+        name: data.name.clone(),
+        problem: format!(
+            "subtracting means would fill the zeros of {} sparse examples of dimension {}",
+            data.len(),
+            data.dimension()
+        ),
+        remedy: "choose normalise = \"unit-norm\" or \"none\"",
     }
 }
 
@@ -121,7 +139,7 @@ impl Dataset {
         if !factor.is_finite() || factor == 0.0 {
             return Err(DataError::setting("scale", factor, "finite and not zero"));
         }
-        self.inputs.data.iter_mut().for_each(|x| *x *= factor);
+        self.inputs.map_rows(|_, x| x * factor);
         self.still_finite("scaling")
     }
 
@@ -132,22 +150,25 @@ impl Dataset {
     /// use limitpoint::linalg::Matrix;
     /// let mut data = Dataset::new("one", Matrix::from_rows(&[&[3.0, 4.0]]), Targets::Values(vec![0.0]), vec![2])?;
     /// data.unit_norm()?;
-    /// assert_eq!(data.inputs.data, [0.6, 0.8]);
+    /// assert_eq!(data.dense()?.data, [0.6, 0.8]);
     /// # Ok::<(), limitpoint::data::DataError>(())
     /// ```
     pub fn unit_norm(&mut self) -> Result<(), DataError> {
-        for i in 0..self.len() {
-            let row = self.inputs.row_mut(i);
-            let length = norm2(row);
-            if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&length) {
+        let mut lengths = vec![0.0; self.len()];
+        for (i, length) in lengths.iter_mut().enumerate() {
+            *length = match &self.inputs {
+                Inputs::Dense(inputs) => norm2(inputs.row(i)),
+                Inputs::Sparse(inputs) => norm2(inputs.row(i).1),
+            };
+            if !(f64::MIN_POSITIVE..f64::INFINITY).contains(length) {
                 return Err(DataError::Transform {
                     name: self.name.clone(),
                     problem: format!("row {i} has length {length}, so it cannot be brought to length 1"),
                     remedy: "remove that example or choose another normalisation",
                 });
             }
-            row.iter_mut().for_each(|x| *x /= length);
         }
+        self.inputs.map_rows(|i, x| x / lengths[i]);
         Ok(())
     }
 
@@ -169,9 +190,10 @@ impl Dataset {
         }
         let (small_rows, small_columns) = (rows / 2, columns / 2);
         let size = channels * small_rows * small_columns;
+        let images = self.dense()?;
         let mut data = Vec::with_capacity(self.len() * size);
         for i in 0..self.len() {
-            let image = self.inputs.row(i);
+            let image = images.row(i);
             for channel in 0..channels {
                 for r in 0..small_rows {
                     for c in 0..small_columns {
@@ -191,10 +213,10 @@ impl Dataset {
     }
 
     fn still_finite(&self, what: &str) -> Result<(), DataError> {
-        let Some(at) = self.inputs.data.iter().position(|x| !x.is_finite()) else { return Ok(()) };
+        let Some((row, column, _)) = self.inputs.first_not_finite() else { return Ok(()) };
         Err(DataError::Transform {
             name: self.name.clone(),
-            problem: format!("{what} made row {}, column {} overflow", at / self.dimension(), at % self.dimension()),
+            problem: format!("{what} made row {row}, column {column} overflow"),
             remedy: "choose a smaller factor",
         })
     }
@@ -213,32 +235,61 @@ mod tests {
         Dataset::new("random", inputs, Targets::Values(vec![0.0; rows]), shape.to_vec()).unwrap()
     }
 
+    fn matrix(data: &mut Dataset) -> &mut Matrix {
+        match &mut data.inputs {
+            Inputs::Dense(inputs) => inputs,
+            Inputs::Sparse(_) => panic!("made dense"),
+        }
+    }
+
+    #[test]
+    fn sparse_inputs_are_scaled_and_keep_their_zeros() {
+        let entries = [(0, 1, 3.0), (0, 4, -4.0), (1, 0, 2.0)];
+        let inputs = crate::linalg::SparseMatrix::from_triplets(2, 5, &entries).unwrap();
+        let mut data = Dataset::new("sparse", inputs, Targets::Values(vec![0.0; 2]), vec![5]).unwrap();
+        let before = data.clone();
+        for normalisation in [Normalisation::Centre, Normalisation::Standardise] {
+            let error = normalisation.apply(&mut data, None).unwrap_err().to_string();
+            assert!(error.contains("2 sparse examples of dimension 5") && error.contains("unit-norm"), "{error}");
+        }
+        let statistics = Standardisation { mean: vec![1.0; 5], deviation: vec![1.0; 5] };
+        assert!(statistics.apply(&mut data).is_err());
+        assert_eq!(data, before);
+        Normalisation::UnitNorm.apply(&mut data, None).unwrap();
+        assert_eq!(data.dense().unwrap().data, [0.0, 0.6, 0.0, 0.0, -0.8, 1.0, 0.0, 0.0, 0.0, 0.0]);
+        data.scale(2.0).unwrap();
+        assert_eq!((data.inputs.stored(), data.dense().unwrap()[(0, 4)]), (3, -1.6));
+        assert_eq!(before.dense().unwrap()[(0, 4)], -4.0, "a copy that shares the inputs stays as it is");
+        assert!(data.scale(1e308).is_ok() && data.scale(1e308).unwrap_err().to_string().contains("row 0, column 1"));
+    }
+
     #[test]
     fn standardised_columns_have_mean_zero_and_deviation_one() {
         let (mut train, mut test) = (random(50, &[4]), random(9, &[4]));
-        train.inputs.data.iter_mut().for_each(|x| *x = 1e6 + 3.0 * *x);
-        (0..50).for_each(|i| train.inputs[(i, 2)] = 0.1);
-        (0..9).for_each(|i| test.inputs[(i, 2)] = 1.1);
+        matrix(&mut train).data.iter_mut().for_each(|x| *x = 1e6 + 3.0 * *x);
+        (0..50).for_each(|i| matrix(&mut train)[(i, 2)] = 0.1);
+        (0..9).for_each(|i| matrix(&mut test)[(i, 2)] = 1.1);
         Normalisation::Standardise.apply(&mut train, Some(&mut test)).unwrap();
         for j in 0..4 {
-            let column: Vec<f64> = (0..50).map(|i| train.inputs[(i, j)]).collect();
+            let column: Vec<f64> = (0..50).map(|i| matrix(&mut train)[(i, j)]).collect();
             let (mean, square) = (column.iter().sum::<f64>() / 50.0, norm2(&column).powi(2) / 50.0);
             assert!(mean.abs() < 1e-9, "{mean}");
             assert!((square - if j == 2 { 0.0 } else { 1.0 }).abs() < 1e-9, "{square}");
         }
-        assert!((test.inputs[(4, 2)] - 1.0).abs() < 1e-15);
-        assert!(test.inputs[(0, 0)] < -1e5, "the test set is measured by the training set");
+        assert!((matrix(&mut test)[(4, 2)] - 1.0).abs() < 1e-15);
+        assert!(matrix(&mut test)[(0, 0)] < -1e5, "the test set is measured by the training set");
     }
 
     #[test]
     fn centring_keeps_the_spread_and_unit_norm_the_direction() {
         let mut data = random(20, &[3]);
-        let before = data.inputs[(1, 0)] - data.inputs[(0, 0)];
+        let difference = |data: &mut Dataset| matrix(data)[(1, 0)] - matrix(data)[(0, 0)];
+        let before = difference(&mut data);
         Normalisation::Centre.apply(&mut data, None).unwrap();
-        assert!((data.inputs[(1, 0)] - data.inputs[(0, 0)] - before).abs() < 1e-15);
+        assert!((difference(&mut data) - before).abs() < 1e-15);
         Normalisation::UnitNorm.apply(&mut data, None).unwrap();
-        assert!((0..20).all(|i| (norm2(data.inputs.row(i)) - 1.0).abs() < 1e-15));
-        data.inputs.row_mut(7).fill(0.0);
+        assert!((0..20).all(|i| (norm2(matrix(&mut data).row(i)) - 1.0).abs() < 1e-15));
+        matrix(&mut data).row_mut(7).fill(0.0);
         assert!(data.unit_norm().unwrap_err().to_string().contains("row 7"));
     }
 
@@ -248,10 +299,16 @@ mod tests {
         let inputs = Matrix { rows: 1, cols: 16, data: image.clone() };
         let grey = Dataset::new("i", inputs.clone(), Targets::Values(vec![0.0]), vec![4, 4]).unwrap();
         let small = grey.halve_images().unwrap();
-        assert_eq!((small.inputs.data, small.input_shape), (vec![2.5, 4.5, 10.5, 12.5], vec![2, 2]));
+        assert_eq!(
+            (small.dense().unwrap().data.clone(), small.input_shape.clone()),
+            (vec![2.5, 4.5, 10.5, 12.5], vec![2, 2])
+        );
         let colour = Dataset::new("i", inputs, Targets::Values(vec![0.0]), vec![2, 2, 4]).unwrap();
         let small = colour.halve_images().unwrap();
-        assert_eq!((small.inputs.data, small.input_shape), (vec![2.5, 4.5, 10.5, 12.5], vec![2, 1, 2]));
+        assert_eq!(
+            (small.dense().unwrap().data.clone(), small.input_shape.clone()),
+            (vec![2.5, 4.5, 10.5, 12.5], vec![2, 1, 2])
+        );
         assert!(random(1, &[16]).halve_images().is_err());
         assert!(random(1, &[3, 4]).halve_images().is_err());
     }

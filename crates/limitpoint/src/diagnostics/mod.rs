@@ -27,7 +27,7 @@ mod rates;
 mod shape;
 
 pub use balance::{Balance, neuron_balance};
-pub use bracket::{MarginBracket, feature_bound, margin_bracket};
+pub use bracket::{MarginBracket, feature_bound, margin_bracket, sparse_feature_bound};
 pub use kkt::{KktMeasure, alignment, kkt_measure, stationarity_residual};
 pub use line_fit::{FEWEST_POINTS, LineFit, RateError, fit_line};
 pub use margin::{MarginPair, layer_product, normalised_margins};

@@ -20,7 +20,7 @@ use super::recipe::Recipe;
 use super::record::{DataRecord, ExperimentRecord, RunRecord};
 use super::run::{Setting, Watcher, execute, metrics_path};
 use super::task::Task;
-use crate::data::{DataSplit, Targets};
+use crate::data::{DataSplit, Inputs, Targets};
 use crate::numeric::Streams;
 
 /// An experiment ready to run.
@@ -177,9 +177,17 @@ fn data_key(task: &Task) -> String {
 pub(super) fn describe(split: &DataSplit) -> DataRecord {
     let mut digest = Sha256::new();
     for data in std::iter::once(&split.train).chain(&split.test) {
-        digest.update((data.inputs.rows as u64).to_le_bytes());
-        digest.update((data.inputs.cols as u64).to_le_bytes());
-        data.inputs.data.iter().for_each(|x| digest.update(x.to_le_bytes()));
+        digest.update((data.inputs.rows() as u64).to_le_bytes());
+        digest.update((data.inputs.cols() as u64).to_le_bytes());
+        match &data.inputs {
+            Inputs::Dense(inputs) => inputs.data.iter().for_each(|x| digest.update(x.to_le_bytes())),
+            Inputs::Sparse(inputs) => {
+                digest.update(b"sparse");
+                inputs.starts().iter().for_each(|start| digest.update((*start as u64).to_le_bytes()));
+                inputs.columns().iter().for_each(|column| digest.update(column.to_le_bytes()));
+                inputs.values().iter().for_each(|x| digest.update(x.to_le_bytes()));
+            }
+        }
         match &data.targets {
             Targets::Binary(y) | Targets::Values(y) => y.iter().for_each(|y| digest.update(y.to_le_bytes())),
             Targets::Classes { labels, .. } => labels.iter().for_each(|y| digest.update((*y as u64).to_le_bytes())),

@@ -21,6 +21,8 @@ mod schema;
 mod shape;
 mod shorthand;
 mod source;
+#[cfg(test)]
+mod sparse_tests;
 mod spot;
 mod walk;
 

@@ -23,7 +23,7 @@ pub(super) fn portrait(
     if params.iter().any(|w| !w.is_finite()) {
         return Ok(Portrait::default()); // of a run that diverged there is nothing to paint
     }
-    let decision = if data.inputs.cols == 2 { decision_map(model, data, params)? } else { None };
+    let decision = if data.dimension() == 2 { decision_map(model, data, params)? } else { None };
     let features = match data.input_shape[..] {
         [rows, cols] => feature_images(layout, params, 1, rows, cols),
         [channels, rows, cols] => feature_images(layout, params, channels, rows, cols),
@@ -34,8 +34,10 @@ pub(super) fn portrait(
 
 /// The map, or nothing where scores are no numbers.
 fn decision_map(model: &ModelSpec, data: &Dataset, params: &[f64]) -> Result<Option<DecisionMap>, ModelError> {
+    // a matrix of two columns too large to be dense is not painted either
+    let Ok(inputs) = data.dense() else { return Ok(None) };
     let axis = |feature: usize| -> Vec<f64> {
-        let values = (0..data.inputs.rows).map(|n| data.inputs.row(n)[feature]);
+        let values = (0..inputs.rows).map(|n| inputs.row(n)[feature]);
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
         let border = BORDER * (high - low).max(1e-9);
         let step = (high - low + 2.0 * border) / (GRID - 1) as f64;
@@ -69,7 +71,7 @@ fn decision_map(model: &ModelSpec, data: &Dataset, params: &[f64]) -> Result<Opt
         Targets::Binary(y) | Targets::Values(y) => y[n],
         Targets::Classes { labels, .. } => labels[n] as f64,
     };
-    let examples = (0..data.inputs.rows).map(|n| (data.inputs.row(n)[0], data.inputs.row(n)[1], label(n))).collect();
+    let examples = (0..inputs.rows).map(|n| (inputs.row(n)[0], inputs.row(n)[1], label(n))).collect();
     Ok(Some(DecisionMap { x, y, scores: flat.chunks_exact(GRID).map(<[f64]>::to_vec).collect(), examples }))
 }
 

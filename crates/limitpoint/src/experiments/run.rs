@@ -139,7 +139,8 @@ impl<'a> Runner<'a> {
         };
         let linear = recipe.model.is_linear();
         let make_probe = |objective: &Objective| Probe::new(&probe, &layout, objective.homogeneity(), linear);
-        let cost = 6.0 * layout.len() as f64 * data.len() as f64;
+        let density = data.inputs.stored() as f64 / (data.len() as f64 * data.dimension() as f64);
+        let cost = 6.0 * layout.len() as f64 * data.len() as f64 * density;
         let every = observe.checkpoint_every.unwrap_or_else(|| regular_distance(cost));
         let checkpoints = Checkpoints::new(setting.folder.join("checkpoints"));
         let (states, complaints) = checkpoints.readable();

@@ -10,11 +10,12 @@ use super::shorthand::{name_the_optimiser, write_out};
 use crate::catalogue::CatalogueEntry;
 
 /// The experiments that come with the crate.
-const BUILTINS: [(&str, &str); 4] = [
+const BUILTINS: [(&str, &str); 5] = [
     ("digits", include_str!("../../../../experiments/digits.toml")),
     ("linear", include_str!("../../../../experiments/linear.toml")),
     ("plane", include_str!("../../../../experiments/plane.toml")),
     ("showcase", include_str!("../../../../experiments/showcase.toml")),
+    ("sparse", include_str!("../../../../experiments/sparse.toml")),
 ];
 
 /// The most bases that stand on each other.

@@ -4,8 +4,8 @@ use std::f64::consts::LN_10;
 
 use super::RunError;
 use super::task::{Task, Trainer};
-use crate::data::{Dataset, Targets};
-use crate::diagnostics::feature_bound;
+use crate::data::{Dataset, Inputs, Targets};
+use crate::diagnostics::{feature_bound, sparse_feature_bound};
 use crate::driver::{Descent, FlowRun, Process};
 use crate::linalg::{Eigen, Matrix, matmul_nt, matmul_tn};
 use crate::losses::LossSpec;
@@ -83,19 +83,19 @@ impl Task {
         let per_example = if self.recipe.reduction == Reduction::Mean { 1.0 / data.len() as f64 } else { 1.0 };
         let (bound, words) = match self.recipe.loss {
             LossSpec::Exponential | LossSpec::Logistic => {
-                let mut worker = norm.build(&layout)?;
-                let b = feature_bound(&data.inputs, &mut *worker);
+                let b = largest_feature(norm, data, &layout)?;
                 let loss = objective.forward(&self.initial(&layout)).exp();
                 let words = format!("1/(B² L(θ₀)) with B = max ‖x‖_* = {b:.4} and L(θ₀) = {loss:.4}, B Theorem 5");
                 (1.0 / (b * b * loss), words)
             }
             LossSpec::Squared | LossSpec::Huber { .. } => {
+                let Inputs::Dense(inputs) = &data.inputs else { return Ok(None) };
                 let shorter = data.len().min(data.dimension());
                 let (curvature, words) = if *norm == NormSpec::L2 && shorter <= EXACT_SIDE {
-                    (2.0 * largest_eigenvalue(&data.inputs)?, "2/(2 λ_max(XᵀX)), beyond which descent is unstable")
+                    (2.0 * largest_eigenvalue(inputs)?, "2/(2 λ_max(XᵀX)), beyond which descent is unstable")
                 } else {
                     let mut worker = norm.build(&layout)?;
-                    let total: f64 = (0..data.len()).map(|n| worker.dual(data.inputs.row(n)).powi(2)).sum();
+                    let total: f64 = (0..data.len()).map(|n| worker.dual(inputs.row(n)).powi(2)).sum();
                     (2.0 * total, "2/(2 Σ ‖x‖_*²), below which the loss is proven to fall")
                 };
                 (2.0 / (curvature * per_example), words.to_owned())
@@ -114,10 +114,16 @@ fn bound(spec: &OptimiserSpec, data: &Dataset, layout: &ParamLayout) -> Result<f
         OptimiserSpec::Steepest { norm, .. } | OptimiserSpec::DualAcceleration { norm, .. } => norm.clone(),
         _ => NormSpec::L2,
     };
-    // features have the shape of the weights where there is one weight for each of them
-    let mut norm =
-        if layout.len() == data.inputs.cols { norm.build(layout)? } else { norm.build_vector(data.inputs.cols)? };
-    Ok(feature_bound(&data.inputs, &mut *norm))
+    largest_feature(&norm, data, layout)
+}
+
+/// maxᵢ ‖xᵢ‖_*; features have the shape of the weights where there is one weight for each of them.
+fn largest_feature(norm: &NormSpec, data: &Dataset, layout: &ParamLayout) -> Result<f64, RunError> {
+    Ok(match &data.inputs {
+        Inputs::Sparse(inputs) => sparse_feature_bound(inputs, norm)?,
+        Inputs::Dense(inputs) if layout.len() == inputs.cols => feature_bound(inputs, &mut *norm.build(layout)?),
+        Inputs::Dense(inputs) => feature_bound(inputs, &mut *norm.build_vector(inputs.cols)?),
+    })
 }
 
 /// λ_max(XᵀX), from the smaller of XᵀX and XXᵀ.

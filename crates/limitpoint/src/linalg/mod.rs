@@ -1,4 +1,4 @@
-//! Dense vectors and matrices; what a matrix means is decided elsewhere.
+//! Vectors and matrices, dense and sparse; what a matrix means is decided elsewhere.
 //!
 //! Vectors are plain slices. Matrices are row-major slices with a shape, owned by [`Matrix`] where ownership is needed.
 //! Decompositions are thin over faer, large products over `gemm`; the small fused products that the networks live on
@@ -9,6 +9,7 @@ mod decompositions;
 mod matrix;
 mod panels;
 mod real;
+mod sparse;
 mod team;
 pub mod tile;
 mod vector;
@@ -18,6 +19,7 @@ pub use decompositions::{Eigen, Svd, symmetric_function};
 pub use matrix::{Matrix, matmul, matmul_nt, matmul_tn};
 pub use panels::{Panels, lanes};
 pub use real::Real;
+pub use sparse::SparseMatrix;
 pub use team::{SharedSlice, Team};
 pub use vector::{add_scaled, dot, max_abs, norm2, sign, sum_abs};
 
@@ -52,5 +54,20 @@ pub enum LinalgError {
         found: usize,
         /// The size required.
         expected: usize,
+    },
+    /// A sparse matrix with an entry outside, out of order or given twice.
+    #[error(
+        "entry ({row}, {column}) of a {rows}x{cols} sparse matrix is outside of it, out of order or given twice; \
+         name every place once, by increasing column along a row"
+    )]
+    SparseEntry {
+        /// Row of the entry, from 0.
+        row: usize,
+        /// Its column, from 0.
+        column: usize,
+        /// Rows of the matrix.
+        rows: usize,
+        /// Columns of the matrix.
+        cols: usize,
     },
 }

@@ -11,6 +11,7 @@ mod homogeneity;
 mod initialiser;
 mod margins;
 mod matrix;
+mod sparse_linear;
 mod spec;
 
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub use homogeneity::{DegreeGroup, Homogeneity};
 pub use initialiser::Initialiser;
 pub use margins::MarginMap;
 pub use matrix::MatrixModel;
+pub use sparse_linear::SparseLinear;
 pub use spec::{Biases, Compute, ModelSpec, OutputScale, Precision};
 
 use crate::linalg::Matrix;
@@ -182,6 +184,18 @@ pub enum ModelError {
         model: &'static str,
         /// Outputs asked for.
         outputs: usize,
+    },
+    /// A model that works on dense inputs only.
+    #[error(
+        "a {model} model needs dense inputs, but these are sparse, {rows}x{cols}; use the linear model or dense data"
+    )]
+    SparseInputs {
+        /// Key of the model.
+        model: &'static str,
+        /// Examples.
+        rows: usize,
+        /// Features.
+        cols: usize,
     },
     /// A layout could not be made.
     #[error(transparent)]

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dense::Architecture;
-use super::{Activation, DenseNetwork, DiagonalNetwork, MatrixModel, Model, ModelError};
+use super::{Activation, DenseNetwork, DiagonalNetwork, MatrixModel, Model, ModelError, SparseLinear};
 use crate::catalogue::CatalogueEntry;
-use crate::linalg::Matrix;
+use crate::data::InputsView;
 
 /// Where a network has biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -150,8 +150,24 @@ impl ModelSpec {
         matches!(self, Self::Linear | Self::Matrix { factors: 1, symmetric: false, .. })
     }
 
-    /// Checks the settings and binds the model to its inputs (examples × features).
-    pub fn build(&self, inputs: &Matrix, outputs: usize, compute: Compute) -> Result<Box<dyn Model>, ModelError> {
+    /// Checks the settings and binds the model to its inputs (examples × features): a matrix, or the inputs of a
+    /// dataset. Sparse inputs are for the linear model.
+    pub fn build<'a>(
+        &self,
+        inputs: impl Into<InputsView<'a>>,
+        outputs: usize,
+        compute: Compute,
+    ) -> Result<Box<dyn Model>, ModelError> {
+        let inputs = match inputs.into() {
+            InputsView::Dense(inputs) => inputs,
+            InputsView::Sparse(inputs) if *self == Self::Linear => {
+                return Ok(Box::new(SparseLinear::new(inputs, outputs, compute.threads)?));
+            }
+            InputsView::Sparse(inputs) => {
+                let (rows, cols) = (inputs.rows(), inputs.cols());
+                return Err(ModelError::SparseInputs { model: self.key(), rows, cols });
+            }
+        };
         if inputs.rows == 0 || inputs.cols == 0 {
             return Err(ModelError::EmptyInputs { rows: inputs.rows, cols: inputs.cols });
         }
@@ -217,7 +233,7 @@ impl ModelSpec {
     pub fn catalogue() -> Vec<CatalogueEntry> {
         let entry = |key, formula, reference| CatalogueEntry { key, formula, reference };
         vec![
-            entry("linear", "Φ(x) = W x, degree 1", "B"),
+            entry("linear", "Φ(x) = W x, degree 1; also on sparse inputs", "B"),
             entry("network", "Φ(x) = s·W_L σ(… σ(W_1 x)), degree Σ_l Π_{m≥l} deg σ_m", "A.eq13, C.lem3.1, D.defG1"),
             entry("diagonal", "Φ(x) = ⟨θ₁ ⊙ … ⊙ θ_m, x⟩, degree m", "C.reparam"),
             entry("matrix", "Φ(X) = ⟨W, X⟩ with W, W₁⋯W_m or UUᵀ, degree 1, m or 2", "B.thm5, B.eq15-19, B.thm7"),

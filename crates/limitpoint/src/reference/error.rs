@@ -93,6 +93,9 @@ pub enum ReferenceError {
         /// What is allowed.
         range: &'static str,
     },
+    /// Sparse data that are too large to be made dense.
+    #[error(transparent)]
+    NeedsDense(#[from] crate::data::NeedsDense),
     /// The norm was refused.
     #[error(transparent)]
     Norm(#[from] NormError),

@@ -137,7 +137,7 @@ impl MarginProblem {
         let (n, d) = (data.len(), data.dimension());
         match &data.targets {
             Targets::Binary(signs) => {
-                let mut rows = data.inputs.clone();
+                let mut rows = data.dense()?.into_owned();
                 (0..n).for_each(|i| rows.row_mut(i).iter_mut().for_each(|x| *x *= signs[i]));
                 let layout = match data.input_shape[..] {
                     [r, c] => ParamLayout::new([("w", r, c)])?,
@@ -150,8 +150,8 @@ impl MarginProblem {
                 for (i, &label) in labels.iter().enumerate() {
                     for (k, j) in (0..*count).filter(|&j| j != label).enumerate() {
                         let row = rows.row_mut(i * (count - 1) + k);
-                        row[label * d..(label + 1) * d].copy_from_slice(data.inputs.row(i));
-                        add_scaled(&mut row[j * d..(j + 1) * d], -1.0, data.inputs.row(i));
+                        data.inputs.add_row(i, 1.0, &mut row[label * d..(label + 1) * d]);
+                        data.inputs.add_row(i, -1.0, &mut row[j * d..(j + 1) * d]);
                     }
                 }
                 Self::new(rows, norm, ParamLayout::new([("w", *count, d)])?)

@@ -33,7 +33,7 @@ fn limit_of(data: &Dataset, optimiser: &OptimiserSpec, rate: f64, start: &[f64],
 fn gradient_methods_converge_to_the_nearest_interpolant() {
     let split = Regression { count: 5, dimension: 12, ..Default::default() }.generate(&Streams::new(4)).unwrap();
     let Some(GroundTruth::Solution { weights }) = &split.truth else { panic!("no solution") };
-    let basis = row_space(&split.train.inputs);
+    let basis = row_space(&split.train.dense().unwrap());
     let mut start = vec![0.0; 12];
     Streams::new(4).stream("init").fill_normal(&mut start);
     let momentum = 0.9;
@@ -229,7 +229,7 @@ fn even_the_flow_in_l43_misses_the_minimum_norm_solution() {
 fn classification(data: &Dataset, norm: &NormSpec) -> (Objective, f64) {
     let objective = objective(data, &ModelSpec::Linear, &LossSpec::Exponential);
     let mut worker = norm.build(objective.layout()).unwrap();
-    let bound = (0..data.len()).map(|n| worker.dual(data.inputs.row(n))).fold(0.0, f64::max);
+    let bound = (0..data.len()).map(|n| worker.dual(data.dense().unwrap().row(n))).fold(0.0, f64::max);
     (objective, bound)
 }
 

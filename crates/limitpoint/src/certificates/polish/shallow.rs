@@ -95,7 +95,7 @@ impl Shallow {
             OutputScale::Factor(factor) => *factor,
         };
         let biases = *biases == Biases::First;
-        let mut inputs = data.inputs.clone();
+        let mut inputs = data.dense().ok()?.into_owned();
         if biases {
             let rows = inputs.data.chunks_exact(inputs.cols).flat_map(|row| row.iter().copied().chain([1.0]));
             inputs = Matrix { rows: inputs.rows, cols: inputs.cols + 1, data: rows.collect() };
