@@ -13,6 +13,7 @@ use crate::commands::doctor::Doctor;
 use crate::commands::polish::Polish;
 use crate::commands::rates::Rates;
 use crate::commands::report::Report;
+use crate::commands::reproduce::Reproduce;
 use crate::commands::run::{Resume, Run};
 use crate::commands::schema::Schema;
 use crate::commands::solve::Solve;
@@ -71,6 +72,11 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint rates runs/linear\n  limitpoint rates runs/linear --confidence 0.99 --format json"
     )]
     Rates(Rates),
+    /// Try out the claims of the papers: run their experiments, ask the judge, and compare.
+    #[command(
+        after_help = "Examples:\n  limitpoint reproduce --list\n  limitpoint reproduce B\n  limitpoint reproduce B.thm5 B.ex4 --checks\n  limitpoint reproduce B --scale full --format json\n\nExits with 0 if every claim is certified and every form that is wrong in print is refuted, with 1 if not, with 2 if nothing could be run."
+    )]
+    Reproduce(Reproduce),
     /// Print every instance of a concept with its formula and reference.
     #[command(after_help = "Examples:\n  limitpoint list norms\n  limitpoint list optimisers --format json")]
     List(List),

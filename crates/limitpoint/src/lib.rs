@@ -32,6 +32,7 @@
 //! | [`certificates`] | claim + evidence → verdict: KKT and tangent certificates, polishing, files |
 //! | [`driver`] | the loop: step, snapshot, observe, stop |
 //! | [`experiments`] | whole training problems put together from specifications |
+//! | [`claims`] | statements of the papers as experiments with a verdict |
 //! | [`report`] | finished records as a page for people and figures for papers |
 
 pub mod catalogue;
@@ -60,6 +61,8 @@ pub mod diagnostics;
 pub mod driver;
 pub mod experiments;
 pub mod observers;
+
+pub mod claims;
 
 pub mod report;
 

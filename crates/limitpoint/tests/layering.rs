@@ -68,7 +68,30 @@ const TABLE: &[(&str, &[&str])] = &[
             "certificates",
         ],
     ),
-    ("report", &["experiments"]),
+    // runs experiments and asks the judge, so it stands above both
+    (
+        "claims",
+        &[
+            "linalg",
+            "params",
+            "data",
+            "norms",
+            "potentials",
+            "losses",
+            "models",
+            "objective",
+            "schedules",
+            "optimisers",
+            "flows",
+            "diagnostics",
+            "observers",
+            "driver",
+            "reference",
+            "certificates",
+            "experiments",
+        ],
+    ),
+    ("report", &["experiments", "claims"]),
     // gathers the error type of every module; no module's behaviour depends on it
     (
         "error",

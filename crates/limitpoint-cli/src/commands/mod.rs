@@ -11,6 +11,7 @@ pub mod list;
 pub mod polish;
 pub mod rates;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 pub mod schema;
 pub mod solve;

@@ -59,6 +59,7 @@ macro_rules! part {
 }
 part!(
     crate::data::DataError,
+    crate::data::NeedsDense,
     crate::linalg::LinalgError,
     crate::norms::NormError,
     crate::losses::LossError,

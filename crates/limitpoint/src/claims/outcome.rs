@@ -58,8 +58,8 @@ impl Outcome {
 
     /// Every entry of `measured` within `tolerance` of `expected`.
     pub fn point(&mut self, what: impl Into<String>, measured: &[f64], expected: &[f64], tolerance: f64) {
-        let holds = measured.len() == expected.len()
-            && measured.iter().zip(expected).all(|(m, e)| (m - e).abs() <= tolerance);
+        let holds =
+            measured.len() == expected.len() && measured.iter().zip(expected).all(|(m, e)| (m - e).abs() <= tolerance);
         self.push(what, format!("{} within {tolerance:.0e}", vector(expected)), vector(measured), holds);
     }
 

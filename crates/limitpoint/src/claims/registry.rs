@@ -39,7 +39,11 @@ impl Claim {
             statement: self.statement.to_owned(),
             verdict: verdict.word().to_owned(),
             expected: shown.map_or_else(String::new, |check| format!("{}: {}", check.what, check.expected)),
-            measured: format!("{} ({holding} of {} checks hold)", describe(|check| &check.measured), outcome.checks.len()),
+            measured: format!(
+                "{} ({holding} of {} checks hold)",
+                describe(|check| &check.measured),
+                outcome.checks.len()
+            ),
             scale: lab.scale().word().to_owned(),
             seconds: begin.elapsed().as_secs_f64(),
             printed: self.printed,

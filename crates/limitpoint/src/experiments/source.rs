@@ -10,12 +10,27 @@ use super::shorthand::{name_the_optimiser, write_out};
 use crate::catalogue::CatalogueEntry;
 
 /// The experiments that come with the crate.
-const BUILTINS: [(&str, &str); 5] = [
+const BUILTINS: &[(&str, &str)] = &[
     ("digits", include_str!("../../../../experiments/digits.toml")),
     ("linear", include_str!("../../../../experiments/linear.toml")),
     ("plane", include_str!("../../../../experiments/plane.toml")),
     ("showcase", include_str!("../../../../experiments/showcase.toml")),
     ("sparse", include_str!("../../../../experiments/sparse.toml")),
+    ("b-adagrad", include_str!("../../../../experiments/paper-b/b-adagrad.toml")),
+    ("b-boosting", include_str!("../../../../experiments/paper-b/b-boosting.toml")),
+    ("b-bregman", include_str!("../../../../experiments/paper-b/b-bregman.toml")),
+    ("b-deep", include_str!("../../../../experiments/paper-b/b-deep.toml")),
+    ("b-example-2", include_str!("../../../../experiments/paper-b/b-example-2.toml")),
+    ("b-example-3", include_str!("../../../../experiments/paper-b/b-example-3.toml")),
+    ("b-example-4", include_str!("../../../../experiments/paper-b/b-example-4.toml")),
+    ("b-factored", include_str!("../../../../experiments/paper-b/b-factored.toml")),
+    ("b-large", include_str!("../../../../experiments/paper-b/b-large.toml")),
+    ("b-margins", include_str!("../../../../experiments/paper-b/b-margins.toml")),
+    ("b-matrix-margins", include_str!("../../../../experiments/paper-b/b-matrix-margins.toml")),
+    ("b-nearest", include_str!("../../../../experiments/paper-b/b-nearest.toml")),
+    ("b-sensing", include_str!("../../../../experiments/paper-b/b-sensing.toml")),
+    ("b-simplex", include_str!("../../../../experiments/paper-b/b-simplex.toml")),
+    ("b-stagewise", include_str!("../../../../experiments/paper-b/b-stagewise.toml")),
 ];
 
 /// The most bases that stand on each other.
@@ -30,7 +45,7 @@ const LARGEST_FILE: u64 = 1 << 24;
 /// assert!(limitpoint::experiments::builtins().iter().any(|(name, _)| *name == "digits"));
 /// ```
 pub fn builtins() -> &'static [(&'static str, &'static str)] {
-    &BUILTINS
+    BUILTINS
 }
 
 /// An experiment as it was written, before its base is merged.

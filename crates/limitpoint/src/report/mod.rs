@@ -1,24 +1,27 @@
 //! What people read: an experiment as one page, and as figures for papers.
 //!
-//! Nothing here computes: every number is finished in [`crate::experiments`]' records, and a report only arranges them.
+//! Nothing here computes: every number is finished in the records of [`crate::experiments`] and [`crate::claims`], and a report only arranges them.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `html.rs` | the page: words and tables, put together with the assets |
 //! | `page_data.rs` | what the page's script draws, as JSON |
-//! | `svg.rs` | figures for papers |
+//! | `gallery.rs` | claims of the papers with their verdicts and figures, on one page |
+//! | `svg/` | figures for papers |
 //! | `assets/page.html`, `assets/style.css` | the skeleton and its style |
 //! | `assets/report.js` | state, theme, controls, the order of drawing, the cursor shared by all plots |
 //! | `assets/plots.js` | curves over time |
 //! | `assets/pictures.js` | histograms, decision regions, learned features |
 //! | `assets/plotly-cartesian.min.js` | the drawing library, with its licence beside it |
 
+mod gallery;
 mod html;
 mod page_data;
 mod svg;
 
+pub use gallery::gallery;
 pub use html::html;
-pub use svg::{Figure, figures};
+pub use svg::{Figure, figures, sketch_figure};
 
 #[cfg(test)]
 mod tests;

@@ -92,7 +92,7 @@ fn equations(data: &Dataset, sum: Option<f64>) -> anyhow::Result<(Matrix, Vec<f6
     };
     let Some(sum) = sum else { return Ok((data.dense()?.into_owned(), y.clone(), layout)) };
     let ones = Matrix::from_vec(1, data.dimension(), vec![1.0; data.dimension()])?;
-    let (x, y) = stack_equations((&data.dense()?, y), (&ones, &[sum]))?;
+    let (x, y) = stack_equations((&*data.dense()?, y), (&ones, &[sum]))?;
     Ok((x, y, layout))
 }
 

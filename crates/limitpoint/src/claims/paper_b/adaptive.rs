@@ -61,7 +61,7 @@ fn ada_grad(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let steps = lab.choose(400_000u64, 4_000_000);
     // D₀ large enough that ‖D₀^{−1/4}xₙ‖₂ ≤ 1 for every example: ‖x‖₂² ≤ √D₀; and η small enough that ηL(w₀)/2 < 1
-    let initial = 4.5;
+    let initial = 4.5f64;
     let mut cases = Vec::new();
     for start in STARTS {
         for rate in [0.1, 0.02] {
@@ -83,7 +83,8 @@ fn ada_grad(lab: &Lab) -> Result<Outcome, ClaimError> {
         .map(|(start, rate, task)| {
             let data = lab.data(&task)?.train;
             let loss = lab.objective(&task, &data)?.forward(&start).exp();
-            let longest = (0..data.len()).map(|n| dot(data.inputs.row(n), data.inputs.row(n))).fold(0.0, f64::max);
+            let inputs = data.dense()?;
+            let longest = (0..data.len()).map(|n| dot(inputs.row(n), inputs.row(n))).fold(0.0, f64::max);
             let conditions = (0.5 * rate * loss, longest / initial.sqrt());
             let mut process = lab.start(&task)?;
             let (mut sum, mut half, mut path) = (0.0, Vec::new(), Vec::new());
@@ -185,7 +186,8 @@ fn spread(runs: &[Finished]) -> f64 {
 fn relatives(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let steps = lab.choose(100_000u64, 2_000_000);
-    let mut sketch = Sketch::new("adaptive-fan", "Angle of the weights after training, by start", "start", "angle in degrees");
+    let mut sketch =
+        Sketch::new("adaptive-fan", "Angle of the weights after training, by start", "start", "angle in degrees");
     let cases = [
         ("AdaGrad", "ada-grad", 0.1),
         ("RMSProp, ε = 0", "rms-prop(epsilon=0)", 1e-2),

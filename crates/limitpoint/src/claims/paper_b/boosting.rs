@@ -2,7 +2,7 @@
 
 use super::{distance, largest_margin, values};
 use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
-use crate::linalg::{Matrix, dot, sum_abs};
+use crate::linalg::{Matrix, sum_abs};
 use crate::norms::NormSpec;
 
 pub(super) const CLAIMS: [Claim; 2] = [
@@ -60,27 +60,32 @@ fn same_iterates(lab: &Lab) -> Result<Outcome, ClaimError> {
     for seed in 1..=lab.choose(5, 20) {
         let overrides = ["optimiser=ada-boost", &format!("data={{gaussians={{count=31, dimension=9, seed={seed}}}}}")];
         let mut task = lab.tasks("b-boosting", &overrides)?.remove(0);
-        let mut data = lab.data(&task)?.train;
-        data.inputs.data.iter_mut().for_each(|x| *x = if *x >= 0.0 { 1.0 } else { -1.0 });
-        let inputs = (0..data.len()).map(|n| data.inputs.row(n).to_vec()).collect();
+        let data = lab.data(&task)?.train;
+        let mut votes = data.dense()?.into_owned();
+        votes.data.iter_mut().for_each(|x| *x = if *x >= 0.0 { 1.0 } else { -1.0 });
+        let inputs = (0..data.len()).map(|n| votes.row(n).to_vec()).collect();
         let labels = values(&data).to_vec();
         let points = crate::data::Points { inputs, labels: Some(labels.clone()), values: None, shape: None };
         task.recipe.data = crate::data::DataSpec::Points(points);
-        let textbook = ada_boost(&data.inputs, &labels, rounds);
+        let textbook = ada_boost(&votes, &labels, rounds);
         let mut process = lab.start(&task)?;
         let mut worst = 0.0f64;
         for expected in &textbook {
             process.advance()?;
             worst = worst.max(distance(process.params(), expected) / (1.0 + sum_abs(expected)));
         }
-        outcome.at_most(format!("31 examples, 9 learners, data {seed}: largest difference in {rounds} rounds"), worst, 1e-10);
+        outcome.at_most(
+            format!("31 examples, 9 learners, data {seed}: largest difference in {rounds} rounds"),
+            worst,
+            1e-10,
+        );
     }
     Ok(outcome)
 }
 
 /// The ℓ1 margin of the weights of a run.
 fn margin(run: &Finished, params: &[f64]) -> f64 {
-    let least = values(&run.data).iter().enumerate().map(|(n, y)| y * dot(run.data.inputs.row(n), params));
+    let least = values(&run.data).iter().enumerate().map(|(n, y)| y * run.data.inputs.row_dot(n, params));
     least.fold(f64::INFINITY, f64::min) / sum_abs(params)
 }
 
@@ -101,12 +106,16 @@ fn cycling(lab: &Lab) -> Result<Outcome, ClaimError> {
             wanted.push(next as u64);
             next = (next * 1.08).max(next + 1.0);
         }
-        let run = lab.watch(&task, |step| wanted.binary_search(&step).is_ok(), |snapshot| {
-            let size = sum_abs(snapshot.point.params);
-            if size > 0.0 {
-                path.push([snapshot.step.max(1) as f64, snapshot.point.smallest_margin() / size]);
-            }
-        })?;
+        let run = lab.watch(
+            &task,
+            |step| wanted.binary_search(&step).is_ok(),
+            |snapshot| {
+                let size = sum_abs(snapshot.point.params);
+                if size > 0.0 {
+                    path.push([snapshot.step.max(1) as f64, snapshot.point.smallest_margin() / size]);
+                }
+            },
+        )?;
         let gap = 1.0 - margin(&run, &run.params) / judge.margin;
         let name = task.label.optimiser.as_str();
         if name == "line-search" {

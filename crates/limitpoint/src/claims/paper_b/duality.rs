@@ -4,7 +4,6 @@ use super::largest_margin;
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::diagnostics::feature_bound;
 use crate::experiments::Task;
-use crate::linalg::dot;
 use crate::norms::NormSpec;
 use crate::numeric::Streams;
 use crate::optimisers::OptimiserSpec;
@@ -65,7 +64,7 @@ fn norm_of(task: &Task) -> NormSpec {
 fn bound(lab: &Lab, task: &Task) -> Result<f64, ClaimError> {
     let data = lab.data(task)?.train;
     let layout = lab.objective(task, &data)?.layout().clone();
-    Ok(feature_bound(&data.inputs, &mut *norm_of(task).build(&layout)?))
+    Ok(feature_bound(&*data.dense()?, &mut *norm_of(task).build(&layout)?))
 }
 
 fn duality(lab: &Lab) -> Result<Outcome, ClaimError> {
@@ -91,11 +90,15 @@ fn duality(lab: &Lab) -> Result<Outcome, ClaimError> {
             let judge = largest_margin(&data, &task.recipe.model, &norm)?;
             let mut worker = norm.build(lab.objective(&task, &data)?.layout())?;
             let (mut worst, mut seen) = (f64::NEG_INFINITY, 0);
-            lab.watch(&task, |_| true, |snapshot| {
-                // ∇ ln L = ∇L/L
-                worst = worst.max(1.0 - worker.dual(&snapshot.point.gradient.direction) / judge.margin);
-                seen += 1;
-            })?;
+            lab.watch(
+                &task,
+                |_| true,
+                |snapshot| {
+                    // ∇ ln L = ∇L/L
+                    worst = worst.max(1.0 - worker.dual(&snapshot.point.gradient.direction) / judge.margin);
+                    seen += 1;
+                },
+            )?;
             Ok((worst, seen, judge.bracket.relative_gap()))
         })
         .collect::<Result<_, ClaimError>>()?;
@@ -120,9 +123,13 @@ fn steps(lab: &Lab, task: &Task, c: f64, b: f64) -> Result<Vec<Seen>, ClaimError
     let data = lab.data(task)?.train;
     let mut worker = norm_of(task).build(lab.objective(task, &data)?.layout())?;
     let mut trail: Vec<(f64, f64)> = Vec::new();
-    lab.watch(task, |_| true, |snapshot| {
-        trail.push((snapshot.point.log_loss, worker.dual(&snapshot.point.gradient.direction)));
-    })?;
+    lab.watch(
+        task,
+        |_| true,
+        |snapshot| {
+            trail.push((snapshot.point.log_loss, worker.dual(&snapshot.point.gradient.direction)));
+        },
+    )?;
     let scaled = c / (b * b);
     Ok(trail.windows(2).map(|w| Seen { before: w[0].0, after: w[1].0, slope: w[0].1, scaled }).collect())
 }
@@ -165,7 +172,7 @@ fn descent(lab: &Lab) -> Result<Outcome, ClaimError> {
             objective.forward(&w);
             // exponential loss: vᵀHv/L = Σ pₙ⟨xₙ, v⟩²
             let curvature: f64 =
-                objective.weights().iter().enumerate().map(|(n, p)| p * dot(data.inputs.row(n), &v).powi(2)).sum();
+                objective.weights().iter().enumerate().map(|(n, p)| p * data.inputs.row_dot(n, &v).powi(2)).sum();
             excess = excess.max(curvature / (b * worker.value(&v)).powi(2) - 1.0);
         }
     }
@@ -180,16 +187,23 @@ fn descent_printed(lab: &Lab) -> Result<Outcome, ClaimError> {
         let data = lab.data(&task)?.train;
         let mut worker = norm_of(&task).build(lab.objective(&task, &data)?.layout())?;
         let mut trail: Vec<(f64, f64)> = Vec::new();
-        lab.watch(&task, |_| true, |snapshot| {
-            trail.push((snapshot.point.log_loss, worker.dual(&snapshot.point.gradient.direction)));
-        })?;
+        lab.watch(
+            &task,
+            |_| true,
+            |snapshot| {
+                trail.push((snapshot.point.log_loss, worker.dual(&snapshot.point.gradient.direction)));
+            },
+        )?;
         let failed = trail.windows(2).filter(|w| {
             let fall = -(w[1].0 - w[0].0).exp_m1();
             fall < 0.5 * rate * w[0].0.exp() * w[0].1 * w[0].1 - 1e-12
         });
         let words = format!("{} of {} steps do not", failed.count(), trail.len().saturating_sub(1));
         let holds = words.starts_with("0 ");
-        let what = format!("{}, η = {rate}, which η₊ = {rate} allows: steps lower the loss by (η/2)‖∇L‖²", task.label.optimiser);
+        let what = format!(
+            "{}, η = {rate}, which η₊ = {rate} allows: steps lower the loss by (η/2)‖∇L‖²",
+            task.label.optimiser
+        );
         outcome.push(what, "all", words, holds);
     }
     Ok(outcome)
@@ -217,11 +231,15 @@ fn root_two(lab: &Lab) -> Result<Outcome, ClaimError> {
             .map(|task| {
                 let mut worst = f64::NEG_INFINITY;
                 let mut before = f64::INFINITY;
-                lab.watch(task, |_| true, |snapshot| {
-                    let rise = snapshot.point.log_loss - before;
-                    worst = worst.max(rise / before.abs().max(1.0));
-                    before = snapshot.point.log_loss;
-                })?;
+                lab.watch(
+                    task,
+                    |_| true,
+                    |snapshot| {
+                        let rise = snapshot.point.log_loss - before;
+                        worst = worst.max(rise / before.abs().max(1.0));
+                        before = snapshot.point.log_loss;
+                    },
+                )?;
                 Ok(worst)
             })
             .collect::<Result<_, ClaimError>>()?;
@@ -246,19 +264,23 @@ fn finite_time(lab: &Lab) -> Result<Outcome, ClaimError> {
             let (mut gains, mut path, mut errors) = (0.0, 0.0, 0.0);
             let (mut start, mut first_loss, mut worst) = (f64::NAN, f64::NAN, f64::NEG_INFINITY);
             let mut previous: Option<f64> = None;
-            lab.watch(&task, |_| true, |snapshot| {
-                let size = worker.value(snapshot.point.params);
-                if let Some(slope) = previous {
-                    gains += scaled * slope * slope;
-                    path += scaled * slope;
-                    errors += 0.5 * scaled * scaled * b * b * slope * slope;
-                    let promised = gains / (path + start) - (errors + first_loss) / size;
-                    worst = worst.max(promised - snapshot.point.smallest_margin() / size);
-                } else {
-                    (start, first_loss) = (size, snapshot.point.log_loss);
-                }
-                previous = Some(worker.dual(&snapshot.point.gradient.direction));
-            })?;
+            lab.watch(
+                &task,
+                |_| true,
+                |snapshot| {
+                    let size = worker.value(snapshot.point.params);
+                    if let Some(slope) = previous {
+                        gains += scaled * slope * slope;
+                        path += scaled * slope;
+                        errors += 0.5 * scaled * scaled * b * b * slope * slope;
+                        let promised = gains / (path + start) - (errors + first_loss) / size;
+                        worst = worst.max(promised - snapshot.point.smallest_margin() / size);
+                    } else {
+                        (start, first_loss) = (size, snapshot.point.log_loss);
+                    }
+                    previous = Some(worker.dual(&snapshot.point.gradient.direction));
+                },
+            )?;
             let name = &task.label.optimiser;
             outcome.at_most(format!("{name}, c = {c}: bound − margin, largest over all steps"), worst, 1e-10);
         }

@@ -4,7 +4,7 @@ use super::{angle, largest_margin, values};
 use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use crate::data::{DataSpec, Dataset, Points};
 use crate::experiments::Task;
-use crate::linalg::{Eigen, dot, matmul, matmul_nt, norm2};
+use crate::linalg::{Eigen, matmul, matmul_nt, norm2};
 use crate::norms::NormSpec;
 use crate::params::ParamLayout;
 use crate::reference::{InterpolationTarget, MarginProblem, MaxMargin, interpolate, max_margin};
@@ -69,19 +69,19 @@ fn trace(w: &[f64], size: usize) -> f64 {
 
 /// Smallest margin ⟨W, yX⟩ of the data.
 fn least_margin(data: &Dataset, w: &[f64]) -> f64 {
-    let margins = values(data).iter().enumerate().map(|(n, y)| y * dot(data.inputs.row(n), w));
+    let margins = values(data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, w));
     margins.fold(f64::INFINITY, f64::min)
 }
 
 /// −∇_W ln L = Σ pₙyₙXₙ at W, for the exponential loss.
 fn pull(data: &Dataset, w: &[f64]) -> Vec<f64> {
-    let margins: Vec<f64> = values(data).iter().enumerate().map(|(n, y)| y * dot(data.inputs.row(n), w)).collect();
+    let margins: Vec<f64> = values(data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, w)).collect();
     let least = margins.iter().copied().fold(f64::INFINITY, f64::min);
     let weights: Vec<f64> = margins.iter().map(|q| (least - q).exp()).collect();
     let total: f64 = weights.iter().sum();
     let mut out = vec![0.0; w.len()];
     for (n, (p, y)) in weights.iter().zip(values(data)).enumerate() {
-        crate::linalg::add_scaled(&mut out, p * y / total, data.inputs.row(n));
+        data.inputs.add_row(n, p * y / total, &mut out);
     }
     out
 }
@@ -136,6 +136,7 @@ fn lift(lab: &Lab) -> Result<Outcome, ClaimError> {
         ];
         let asymmetric = lab.tasks("b-factored", &overrides)?.remove(0);
         let data = lab.data(&asymmetric)?.train;
+        let dense = data.dense()?;
         let mut plain = lab.start(&asymmetric)?;
         // factor1 is U (r×k), factor2 is Vᵀ (k×c); the lifted factor stacks U over V
         let stack = |params: &[f64]| -> Vec<f64> {
@@ -147,7 +148,7 @@ fn lift(lab: &Lab) -> Result<Outcome, ClaimError> {
         let size = r + c;
         let inputs: Vec<Vec<f64>> = (0..data.len())
             .map(|n| {
-                let x = data.inputs.row(n);
+                let x = dense.row(n);
                 let mut lifted = vec![0.0; size * size];
                 for i in 0..r {
                     for j in 0..c {
@@ -173,7 +174,11 @@ fn lift(lab: &Lab) -> Result<Outcome, ClaimError> {
             let expected = stack(plain.params());
             worst = worst.max(super::distance(lifted.params(), &expected) / norm2(&expected));
         }
-        outcome.at_most(format!("start {seed}: largest difference of the factors in 200 steps, relative"), worst, 1e-12);
+        outcome.at_most(
+            format!("start {seed}: largest difference of the factors in 200 steps, relative"),
+            worst,
+            1e-12,
+        );
     }
     outcome.note("With X̃ = (0 X; Xᵀ 0) instead of its half, the matching step is half as long.");
     Ok(outcome)
@@ -198,19 +203,23 @@ fn nuclear_margin(lab: &Lab) -> Result<Outcome, ClaimError> {
             let judge = semidefinite(&data)?;
             let (mut path, mut stationarity) = (Vec::new(), Vec::new());
             let (mut level, mut failure) = (10.0f64, None);
-            let end = lab.watch(&task, |step| step.is_multiple_of(20), |snapshot| {
-                let u = -snapshot.point.log_loss;
-                if u < level {
-                    return;
-                }
-                level = u * 1.3;
-                let w = product(snapshot.point.params, size);
-                path.push([u, (1.0 - least_margin(&data, &w) / trace(&w, size) / judge.margin).max(1e-16)]);
-                match kkt(&data, &w, size) {
-                    Ok(miss) => stationarity.push(miss),
-                    Err(error) => failure = Some(error),
-                }
-            })?;
+            let end = lab.watch(
+                &task,
+                |step| step.is_multiple_of(20),
+                |snapshot| {
+                    let u = -snapshot.point.log_loss;
+                    if u < level {
+                        return;
+                    }
+                    level = u * 1.3;
+                    let w = product(snapshot.point.params, size);
+                    path.push([u, (1.0 - least_margin(&data, &w) / trace(&w, size) / judge.margin).max(1e-16)]);
+                    match kkt(&data, &w, size) {
+                        Ok(miss) => stationarity.push(miss),
+                        Err(error) => failure = Some(error),
+                    }
+                },
+            )?;
             failure.map_or(Ok((end, path, stationarity, judge)), Err)
         })
         .collect::<Result<_, ClaimError>>()?;
@@ -229,7 +238,7 @@ fn nuclear_margin(lab: &Lab) -> Result<Outcome, ClaimError> {
         let mut slack = vec![0.0; size * size];
         (0..size).for_each(|i| slack[i * size + i] = 1.0);
         for (n, y) in values(&end.data).iter().enumerate() {
-            crate::linalg::add_scaled(&mut slack, -judge.dual[n] * y / judge.margin, end.data.inputs.row(n));
+            end.data.inputs.add_row(n, -judge.dual[n] * y / judge.margin, &mut slack);
         }
         let least = eigenvalues(&slack, size)?.into_iter().fold(f64::INFINITY, f64::min);
         outcome.at_least(format!("seed {seed}: smallest eigenvalue of I − Σ αₙyₙXₙ"), least, -1e-9);
@@ -261,7 +270,9 @@ fn sensing(lab: &Lab) -> Result<Outcome, ClaimError> {
     let scales = [1.0, 0.1, 0.01, 0.001];
     let tasks: Vec<(f64, Task)> = scales
         .iter()
-        .map(|scale| Ok((*scale, lab.tasks("b-sensing", &[format!("initialiser=normal(deviation={scale})")])?.remove(0))))
+        .map(|scale| {
+            Ok((*scale, lab.tasks("b-sensing", &[format!("initialiser=normal(deviation={scale})")])?.remove(0)))
+        })
         .collect::<Result<_, ClaimError>>()?;
     let ends: Vec<(f64, Finished)> = tasks
         .into_par_iter()
@@ -269,11 +280,12 @@ fn sensing(lab: &Lab) -> Result<Outcome, ClaimError> {
         .collect::<Result<_, ClaimError>>()?;
     let data = &ends[0].1.data;
     let layout = ParamLayout::new([("w", size, size)]).map_err(crate::Error::from).map_err(Box::new)?;
-    let judge = interpolate(&data.inputs, values(data), &InterpolationTarget::Norm(NormSpec::Nuclear), &layout, None)?;
+    let judge =
+        interpolate(&*data.dense()?, values(data), &InterpolationTarget::Norm(NormSpec::Nuclear), &layout, None)?;
     let mut excess = Vec::new();
     for (scale, end) in &ends {
         let w = product(&end.params, size);
-        let miss = values(data).iter().enumerate().map(|(n, y)| (dot(data.inputs.row(n), &w) - y).abs());
+        let miss = values(data).iter().enumerate().map(|(n, y)| (data.inputs.row_dot(n, &w) - y).abs());
         outcome.at_most(format!("U(0) of size {scale}: largest residual"), miss.fold(0.0, f64::max), 1e-8);
         excess.push(trace(&w, size) / judge.objective - 1.0);
     }
@@ -293,7 +305,11 @@ fn sensing(lab: &Lab) -> Result<Outcome, ClaimError> {
         Ok(product(&lab.run("b-sensing", &overrides)?.remove(0).params, size))
     };
     let (coarse, fine) = (limit(0.01)?, limit(0.001)?);
-    outcome.at_least("distance of the limits at η = 0.01 and 0.001, U(0) of size 0.5", super::distance(&coarse, &fine), 1e-6);
+    outcome.at_least(
+        "distance of the limits at η = 0.01 and 0.001, U(0) of size 0.5",
+        super::distance(&coarse, &fine),
+        1e-6,
+    );
     Ok(outcome)
 }
 
@@ -343,7 +359,8 @@ fn disguises(lab: &Lab) -> Result<Outcome, ClaimError> {
 /// The linear map a deep linear network computes: its score on every unit vector.
 fn end_to_end(lab: &Lab, run: &Finished) -> Result<Vec<f64>, ClaimError> {
     let d = run.data.dimension();
-    let units = Dataset::new("units", crate::linalg::Matrix::identity(d), crate::data::Targets::Binary(vec![1.0; d]), vec![d])?;
+    let units =
+        Dataset::new("units", crate::linalg::Matrix::identity(d), crate::data::Targets::Binary(vec![1.0; d]), vec![d])?;
     let mut objective = lab.objective(&run.task, &units)?;
     objective.forward(&run.params);
     let scores = objective.margins().to_vec();

@@ -80,7 +80,7 @@ fn values(data: &Dataset) -> &[f64] {
 fn nearest_solution(run: &Finished, potential: &PotentialSpec) -> Result<Interpolation, ClaimError> {
     let layout = crate::params::ParamLayout::vector(run.start.len());
     let target = InterpolationTarget::Potential(potential.clone());
-    Ok(interpolate(&run.data.inputs, values(&run.data), &target, &layout, Some(&run.start))?)
+    Ok(interpolate(&*run.data.dense()?, values(&run.data), &target, &layout, Some(&run.start))?)
 }
 
 /// The judge's largest margin of a linear model on these data.

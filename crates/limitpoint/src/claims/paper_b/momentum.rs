@@ -46,7 +46,8 @@ pub(super) const CLAIMS: [Claim; 4] = [
 
 /// The task of Example 2 with this optimiser and rate.
 fn task(lab: &Lab, spec: OptimiserSpec, rate: f64) -> Result<Task, ClaimError> {
-    let mut task = lab.tasks("b-example-2", &["optimiser=gradient", &format!("schedule=constant(rate={rate})")])?.remove(0);
+    let mut task =
+        lab.tasks("b-example-2", &["optimiser=gradient", &format!("schedule=constant(rate={rate})")])?.remove(0);
     task.recipe.optimisers.values_mut().for_each(|optimiser| *optimiser = spec.clone());
     Ok(task)
 }
@@ -69,7 +70,11 @@ fn dual(lab: &Lab) -> Result<Outcome, ClaimError> {
         elsewhere.recipe.initialiser = crate::models::Initialiser::Given { values: vec![2.0, 1.0] };
         let control = lab.watch(&elsewhere, |_| false, |_| {})?;
         let miss = distance(&control.params, &[0.5, 0.25]);
-        outcome.at_least(format!("control: from (2, 1), whose dual is not 0, β = {beta}: distance to argmin"), miss, 0.05);
+        outcome.at_least(
+            format!("control: from (2, 1), whose dual is not 0, β = {beta}: distance to argmin"),
+            miss,
+            0.05,
+        );
     }
     // more equations and other potentials, from argmin R = 0
     for potential in ["hyperbolic:0.1", "squared-lp:1.5", "smoothed:3,0.1"] {
@@ -113,7 +118,12 @@ fn primal(lab: &Lab) -> Result<Outcome, ClaimError> {
     let failed = run(lab, entropic(MomentumSpace::Primal, 0.9, 0.0), 0.01);
     let words = failed.as_ref().err().map_or_else(|| "it ran".to_owned(), ToString::to_string);
     let said = words.contains("step ") && failed.is_err();
-    outcome.push("β = 0.9, η = 0.01, where extrapolation leaves the orthant", "an error that names the step", words, said);
+    outcome.push(
+        "β = 0.9, η = 0.01, where extrapolation leaves the orthant",
+        "an error that names the step",
+        words,
+        said,
+    );
     let judge = nearest_solution(&run(lab, entropic(MomentumSpace::Primal, 0.0, 0.0), 0.01)?, &PotentialSpec::Entropy)?;
     outcome.point("the judge's minimiser of the relative entropy", &judge.weights, &[0.5, 0.25], 1e-12);
     outcome.sketch(figure(lab, &judge.weights)?);
@@ -136,9 +146,13 @@ fn figure(lab: &Lab, nearest: &[f64]) -> Result<Sketch, ClaimError> {
         let mut path = Vec::new();
         let task = task(lab, entropic(MomentumSpace::Primal, beta, gamma), rate)?;
         let every = if rate < 0.005 { 5 } else { 1 };
-        lab.watch(&task, |step| step < 2000 && step.is_multiple_of(every), |snapshot| {
-            path.push([snapshot.point.params[0], snapshot.point.params[1]]);
-        })?;
+        lab.watch(
+            &task,
+            |step| step < 2000 && step.is_multiple_of(every),
+            |snapshot| {
+                path.push([snapshot.point.params[0], snapshot.point.params[1]]);
+            },
+        )?;
         sketch = sketch.curve(label, path);
     }
     let flow = lab.tasks("b-example-2", &["optimiser=gradient"])?;

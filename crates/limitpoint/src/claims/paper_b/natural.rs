@@ -67,10 +67,14 @@ fn flows(lab: &Lab) -> Result<Outcome, ClaimError> {
         let overrides = [format!("tolerance={{relative={relative}, absolute={absolute}}}")];
         let mut drift = 0.0f64;
         let task = flow(lab, "natural-flow", &overrides)?;
-        let end = lab.watch(&task, |_| true, |snapshot| {
-            let w = snapshot.point.params;
-            drift = drift.max((2.0 * w[0].ln() - w[1].ln()).abs());
-        })?;
+        let end = lab.watch(
+            &task,
+            |_| true,
+            |snapshot| {
+                let w = snapshot.point.params;
+                drift = drift.max((2.0 * w[0].ln() - w[1].ln()).abs());
+            },
+        )?;
         drifts.push(drift);
         if relative == 1e-12 {
             outcome.point("limit of natural gradient flow", &end.params, &[0.5, 0.25], 1e-8);
@@ -93,7 +97,11 @@ fn flows(lab: &Lab) -> Result<Outcome, ClaimError> {
         let task = all.into_iter().find(|task| task.label.optimiser == "f").ok_or_else(|| missing("f"))?;
         ends.push(lab.watch(&task, |_| false, |_| {})?.params);
     }
-    outcome.at_most("four equations in eight unknowns: distance of the two flows' limits", distance(&ends[0], &ends[1]), 1e-8);
+    outcome.at_most(
+        "four equations in eight unknowns: distance of the two flows' limits",
+        distance(&ends[0], &ends[1]),
+        1e-8,
+    );
     let miss = |rate: f64| -> Result<f64, ClaimError> { Ok(run(lab, rate)?.params[0] - 0.5) };
     let (coarse, fine) = (miss(2e-3)?, miss(1e-3)?);
     outcome.near("ratio of the limits' errors at η = 0.002 and 0.001", coarse / fine, 2.0, 0.05);
@@ -128,15 +136,23 @@ fn finite_steps(lab: &Lab) -> Result<Outcome, ClaimError> {
         .reference("solutions w₁ + 2w₂ = 1", vec![[0.0, 0.5], [1.0, 0.0]]);
     for rate in [0.12, 0.1, 0.08, 0.05, 0.01] {
         let mut path = Vec::new();
-        lab.watch(&descent(lab, rate)?, |step| step < 1000, |snapshot| {
-            path.push([snapshot.point.params[0], snapshot.point.params[1]]);
-        })?;
+        lab.watch(
+            &descent(lab, rate)?,
+            |step| step < 1000,
+            |snapshot| {
+                path.push([snapshot.point.params[0], snapshot.point.params[1]]);
+            },
+        )?;
         sketch = sketch.curve(format!("η = {rate}"), path);
     }
     let mut path = Vec::new();
-    let end = lab.watch(&flow(lab, "flow", &[])?, |_| true, |snapshot| {
-        path.push([snapshot.point.params[0], snapshot.point.params[1]]);
-    })?;
+    let end = lab.watch(
+        &flow(lab, "flow", &[])?,
+        |_| true,
+        |snapshot| {
+            path.push([snapshot.point.params[0], snapshot.point.params[1]]);
+        },
+    )?;
     sketch = sketch.curve("flow, η → 0", path).dot("limit of the flow", [end.params[0], end.params[1]]);
     outcome.sketch(sketch.dot("smallest relative entropy to the start", [0.5, 0.25]).dot("start", [1.0, 1.0]));
     Ok(outcome)

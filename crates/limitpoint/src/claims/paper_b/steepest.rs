@@ -128,20 +128,23 @@ fn four_thirds(lab: &Lab) -> Result<Outcome, ClaimError> {
     outcome.push("η = 0.2", "diverges, and says so", words, said);
     let tasks = lab.tasks::<&str>("b-example-4", &[])?;
     let mut path = Vec::new();
-    let flow = lab.watch(&tasks[1], |_| true, |snapshot| {
-        path.push([snapshot.point.params[0], snapshot.point.params[1]]);
-    })?;
+    let flow = lab.watch(
+        &tasks[1],
+        |_| true,
+        |snapshot| {
+            path.push([snapshot.point.params[0], snapshot.point.params[1]]);
+        },
+    )?;
     outcome.point("limit of the flow", &flow.params, &[0.2825957, 4.8587022, -4.1412979], 1e-6);
     let Some(run) = first else { return Ok(outcome) };
     let target = InterpolationTarget::Norm(NormSpec::Lp { p: 4.0 / 3.0 });
-    let judge = interpolate(&run.data.inputs, values(&run.data), &target, &ParamLayout::vector(3), None)?;
+    let judge = interpolate(&*run.data.dense()?, values(&run.data), &target, &ParamLayout::vector(3), None)?;
     let replica = [0.000230045, 4.999884977, -4.000115023];
     outcome.point("the judge's solution of smallest ℓ4/3 norm", &judge.weights, &replica, 1e-8);
     outcome.near("its norm", judge.objective, 7.583650625, 1e-8);
     outcome.at_least("distance of the flow's limit to it", distance(&flow.params, &judge.weights), 0.28);
-    let miss = |rate: f64| -> Result<f64, ClaimError> {
-        Ok(descend(lab, rate, &mut Vec::new())?.params[0] - flow.params[0])
-    };
+    let miss =
+        |rate: f64| -> Result<f64, ClaimError> { Ok(descend(lab, rate, &mut Vec::new())?.params[0] - flow.params[0]) };
     outcome.near("ratio of the errors at η = 0.004 and 0.002", miss(4e-3)? / miss(2e-3)?, 2.0, 0.05);
     sketch = sketch.curve("flow, η → 0", path).dot("limit of the flow", [flow.params[0], flow.params[1]]);
     sketch = sketch.dot("smallest ℓ4/3 norm", [judge.weights[0], judge.weights[1]]).dot("start", [0.0, 0.0]);
@@ -180,7 +183,12 @@ fn subdifferentials(lab: &Lab) -> Result<Outcome, ClaimError> {
     }
     let falls = ratios[0] > ratios[1] && ratios[1] > ratios[2] && ratios[2] > 0.0;
     let words = format!("{:.3}, {:.3}, {:.3}", ratios[0], ratios[1], ratios[2]);
-    outcome.push("Σ(2 + u^−½)/u over Σ 1/u, minus 2, at t = 40, 4·10³, 4·10⁶", "falls to 0", words, falls && ratios[2] < 0.2);
+    outcome.push(
+        "Σ(2 + u^−½)/u over Σ 1/u, minus 2, at t = 40, 4·10³, 4·10⁶",
+        "falls to 0",
+        words,
+        falls && ratios[2] < 0.2,
+    );
     outcome.note("The second item is printed without the ½ and squares, and the first one needs v ≠ 0.");
     Ok(outcome)
 }

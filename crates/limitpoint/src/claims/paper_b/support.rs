@@ -67,24 +67,29 @@ fn concentration(lab: &Lab) -> Result<Outcome, ClaimError> {
         let data = lab.data(&task)?.train;
         let judge = largest_margin(&data, &task.recipe.model, &NormSpec::L2)?;
         let margins: Vec<f64> =
-            values(&data).iter().enumerate().map(|(n, y)| y * dot(data.inputs.row(n), &judge.direction)).collect();
+            values(&data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, &judge.direction)).collect();
         let is_support = |n: usize| margins[n] <= judge.margin * (1.0 + 1e-9);
         let second = (0..data.len()).filter(|n| !is_support(*n)).map(|n| margins[n]).fold(f64::INFINITY, f64::min);
         // ‖II‖/‖I‖ at moments of the run, and the exponent of its bound
         let mut trail: Vec<(f64, f64, f64)> = Vec::new();
-        lab.watch(&task, |step| step.is_multiple_of(10), |snapshot| {
-            let (mut one, mut two) = (vec![0.0; data.dimension()], vec![0.0; data.dimension()]);
-            for (n, (p, y)) in snapshot.point.weights.iter().zip(values(&data)).enumerate() {
-                add_scaled(if is_support(n) { &mut one } else { &mut two }, p * y, data.inputs.row(n));
-            }
-            let size = norm2(snapshot.point.params);
-            trail.push((-snapshot.point.log_loss, norm2(&two) / norm2(&one), 0.5 * (second - judge.margin) * size));
-        })?;
+        lab.watch(
+            &task,
+            |step| step.is_multiple_of(10),
+            |snapshot| {
+                let (mut one, mut two) = (vec![0.0; data.dimension()], vec![0.0; data.dimension()]);
+                for (n, (p, y)) in snapshot.point.weights.iter().zip(values(&data)).enumerate() {
+                    data.inputs.add_row(n, p * y, if is_support(n) { &mut one } else { &mut two });
+                }
+                let size = norm2(snapshot.point.params);
+                trail.push((-snapshot.point.log_loss, norm2(&two) / norm2(&one), 0.5 * (second - judge.margin) * size));
+            },
+        )?;
         let Some(at) = trail.iter().find(|(u, ..)| *u >= 200.0) else { continue };
         outcome.at_most(format!("data {seed}: ‖II‖/‖I‖ at log(1/L) = {:.0}", at.0), at.1, at_most(at.2));
         // the constant C is fitted on the first tenth; afterwards the bound must hold
         let early = trail.len() / 10;
-        let log_c = trail[..early.max(1)].iter().map(|(_, ratio, exponent)| ratio.ln() + exponent).fold(f64::MIN, f64::max);
+        let log_c =
+            trail[..early.max(1)].iter().map(|(_, ratio, exponent)| ratio.ln() + exponent).fold(f64::MIN, f64::max);
         let excess = trail[early..]
             .iter()
             .filter(|(_, ratio, _)| *ratio > 0.0)
@@ -111,13 +116,15 @@ fn draws(lab: &Lab, dimension: usize) -> Result<Vec<(usize, f64)>, ClaimError> {
         stream.fill_normal(&mut teacher);
         let mut inputs = Matrix::zeros(count, dimension);
         stream.fill_normal(&mut inputs.data);
-        let labels: Vec<f64> = (0..count).map(|n| if dot(inputs.row(n), &teacher) < 0.0 { -1.0 } else { 1.0 }).collect();
+        let labels: Vec<f64> =
+            (0..count).map(|n| if dot(inputs.row(n), &teacher) < 0.0 { -1.0 } else { 1.0 }).collect();
         let data = Dataset::new("random", inputs, Targets::Binary(labels), vec![dimension])?;
         let judge = largest_margin(&data, &ModelSpec::Linear, &NormSpec::L2)?;
         if judge.status != MarginStatus::Optimal {
             continue;
         }
-        let rows: Vec<&[f64]> = judge.support.iter().map(|&n| data.inputs.row(n)).collect();
+        let dense = data.dense()?;
+        let rows: Vec<&[f64]> = judge.support.iter().map(|&n| dense.row(n)).collect();
         let support = Matrix::from_rows(&rows);
         let size = support.rows;
         let mut gram = vec![0.0; size * size];
@@ -134,7 +141,11 @@ fn few_vectors(lab: &Lab) -> Result<Outcome, ClaimError> {
     for dimension in [2, 3, 5] {
         let found = draws(lab, dimension)?;
         let most = found.iter().map(|(size, _)| *size).max().unwrap_or(usize::MAX);
-        outcome.at_most(format!("d = {dimension}: most support vectors of {} draws", found.len()), most as f64, dimension as f64);
+        outcome.at_most(
+            format!("d = {dimension}: most support vectors of {} draws", found.len()),
+            most as f64,
+            dimension as f64,
+        );
         let least = found.iter().map(|(_, sigma)| *sigma).fold(f64::INFINITY, f64::min);
         outcome.at_least(format!("d = {dimension}: smallest singular value of the support"), least, 1e-6);
     }
@@ -159,11 +170,9 @@ fn increments(_: &Lab) -> Result<Outcome, ClaimError> {
     let mut limit = vec![0.0; 4];
     stream.fill_normal(&mut limit);
     // sizes h with a divergent sum, errors ξ with ‖ξ‖/h → 0
-    for (name, size, error) in [
-        ("h = 1, ξ = t^−½", 0.0, 0.5),
-        ("h = t^−½, ξ = t^−¾", 0.5, 0.75),
-        ("h = t^−0.9, ξ = t^−1.1", 0.9, 1.1),
-    ] {
+    for (name, size, error) in
+        [("h = 1, ξ = t^−½", 0.0, 0.5), ("h = t^−½, ξ = t^−¾", 0.5, 0.75), ("h = t^−0.9, ξ = t^−1.1", 0.9, 1.1)]
+    {
         let mut w = vec![0.0; 4];
         stream.fill_normal(&mut w);
         let (mut angles, mut xi) = (Vec::new(), vec![0.0; 4]);
@@ -224,9 +233,9 @@ fn growth(lab: &Lab) -> Result<Outcome, ClaimError> {
         // (19) is a step of η/2 on U, so that η = 2·(the step just made)
         let eta = 2.0 * (log_difference(process.log_time(), log_time) + log_loss).exp();
         let mut pull = vec![0.0; size * size];
-        let margins: Vec<f64> = values(&data).iter().enumerate().map(|(n, y)| y * dot(data.inputs.row(n), &w)).collect();
+        let margins: Vec<f64> = values(&data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, &w)).collect();
         for (n, (q, y)) in margins.iter().zip(values(&data)).enumerate() {
-            add_scaled(&mut pull, (-q - log_loss).exp() * y, data.inputs.row(n));
+            data.inputs.add_row(n, (-q - log_loss).exp() * y, &mut pull);
         }
         eigen.factor(&pull)?;
         let p = eigen.values().iter().copied().fold(f64::NEG_INFINITY, f64::max);

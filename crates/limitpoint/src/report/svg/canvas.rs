@@ -155,6 +155,11 @@ struct Pen {
 }
 
 impl Pen {
+    /// The pen of a series; a series without a style is a line of reference.
+    fn of_series(style: Option<usize>) -> Self {
+        style.map_or_else(Self::reference, Self::of_group)
+    }
+
     fn of_group(style: usize) -> Self {
         let dashes = DASHES[(style + style / (COLOURS.len() * DASHES.len())) % DASHES.len()];
         Self { colour: COLOURS[style % COLOURS.len()], dashes, width: 1.2 }
@@ -169,16 +174,33 @@ impl Pen {
     }
 }
 
-/// One entry of the legend: position of its left end in points, pen and words.
-type Entry = (f64, Pen, String);
+/// What an entry of the legend shows beside its words.
+#[derive(Debug, Clone, Copy)]
+enum Sample {
+    Line(Pen),
+    Dot(RGBColor),
+}
+
+/// One entry of the legend: position of its left end in points, sample and words.
+type Entry = (f64, Sample, String);
+
+/// The colour of the marked point at a place, counted from the last so that it differs from the first lines.
+fn dot_colour(place: usize) -> RGBColor {
+    COLOURS[COLOURS.len() - 1 - place % COLOURS.len()]
+}
+
+/// Radius of a marked point, in points.
+const DOT: f64 = 2.6;
 
 /// The legend in lines that fit the width, above the axes where it covers no data.
 fn legend(plot: &Plot) -> Vec<Vec<Entry>> {
-    let groups = plot.series.iter().map(|series| (Pen::of_group(series.style), series.label.clone()));
-    let references = plot.references.iter().map(|(_, label)| (Pen::reference(), label.clone()));
+    let named = plot.series.iter().filter(|series| !series.label.is_empty());
+    let groups = named.map(|series| (Sample::Line(Pen::of_series(series.style)), series.label.clone()));
+    let references = plot.references.iter().map(|(_, label)| (Sample::Line(Pen::reference()), label.clone()));
+    let dots = plot.dots.iter().enumerate().map(|(place, dot)| (Sample::Dot(dot_colour(place)), dot.2.clone()));
     let mut lines: Vec<Vec<Entry>> = Vec::new();
     let (left, mut at) = (y_area(&plot.y) + 4.0, f64::INFINITY);
-    for (pen, label) in groups.chain(references) {
+    for (pen, label) in groups.chain(references).chain(dots) {
         let advance = 26.0 + width(&label) + 12.0;
         if at + advance > f64::from(WIDTH) {
             lines.push(Vec::new());
@@ -195,11 +217,14 @@ fn legend(plot: &Plot) -> Vec<Vec<Entry>> {
 fn draw_legend(root: &Area, lines: &[Vec<Entry>]) -> Result<(), Failure> {
     for (number, line) in lines.iter().enumerate() {
         let y = points(f64::from(LEGEND_LINE) * (number as f64 + 0.5) + 2.0);
-        for (at, pen, label) in line {
+        for (at, shown, label) in line {
             let sample = [(points(*at), y), (points(at + 21.0), y)];
-            match pen.dashes {
-                None => root.draw(&PathElement::new(sample, pen.style()))?,
-                Some((dash, gap)) => root.draw(&DashedPathElement::new(sample, dash, gap, pen.style()))?,
+            match shown {
+                Sample::Dot(colour) => root.draw(&Circle::new((points(at + 10.5), y), points(DOT), colour.filled()))?,
+                Sample::Line(pen) => match pen.dashes {
+                    None => root.draw(&PathElement::new(sample, pen.style()))?,
+                    Some((dash, gap)) => root.draw(&DashedPathElement::new(sample, dash, gap, pen.style()))?,
+                },
             }
             let words = (points(at + 26.0), y);
             root.draw(&Text::new(label.clone(), words, text(Pos::new(HPos::Left, VPos::Center))))?;
@@ -241,11 +266,11 @@ fn draw_plot(area: &Area, plot: &Plot) -> Result<(), Failure> {
         .set_tick_mark_size(LabelAreaPosition::Bottom, points(3.5))
         .label_style(text(centre))
         .axis_desc_style(text(centre))
-        .x_desc(describe("steps", &plot.x))
+        .x_desc(describe(&plot.x_label, &plot.x))
         .y_desc(describe(&plot.y_label, &plot.y))
         .draw()?;
     for series in &plot.series {
-        let colour = Pen::of_group(series.style).colour;
+        let colour = Pen::of_series(series.style).colour;
         for stretch in series.stretches.iter().filter(|stretch| stretch.iter().any(|mark| mark.high > mark.low)) {
             let there = stretch.iter().map(|mark| (mark.x, mark.high));
             let back = stretch.iter().rev().map(|mark| (mark.x, mark.low));
@@ -270,9 +295,13 @@ fn draw_plot(area: &Area, plot: &Plot) -> Result<(), Failure> {
     }
     for series in &plot.series {
         for stretch in &series.stretches {
-            line(path(stretch, plot), Pen::of_group(series.style))?;
+            line(path(stretch, plot), Pen::of_series(series.style))?;
         }
     }
+    let circles = plot.dots.iter().enumerate();
+    chart.draw_series(
+        circles.map(|(place, (x, y, _))| Circle::new((*x, *y), points(DOT), dot_colour(place).filled())),
+    )?;
     let corner = |x: f64, y: f64| chart.backend_coord(&(x, y));
     let thin = BLACK.stroke_width(points(0.4).unsigned_abs());
     let (down, left) = (points(2.0), points(2.0));

@@ -6,9 +6,12 @@
 mod axis;
 mod canvas;
 mod plot;
+mod sketch;
 
 #[cfg(test)]
 mod tests;
+
+pub use self::sketch::sketch_figure;
 
 use self::plot::{Plot, Scale};
 use crate::experiments::{Analysis, ExperimentRecord};

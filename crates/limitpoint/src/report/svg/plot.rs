@@ -28,8 +28,8 @@ pub(super) struct Mark {
 pub(super) struct Series {
     /// For the legend.
     pub label: String,
-    /// Which colour and dashes; the same for a group in all figures.
-    pub style: usize,
+    /// Which colour and dashes; the same for a group in all figures. None is a line of reference.
+    pub style: Option<usize>,
     /// Stretches without a gap.
     pub stretches: Vec<Vec<Mark>>,
 }
@@ -38,6 +38,7 @@ pub(super) struct Series {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plot {
     pub name: String,
+    pub x_label: String,
     pub y_label: String,
     pub x: Axis,
     pub y: Axis,
@@ -46,6 +47,8 @@ pub(super) struct Plot {
     pub references: Vec<(f64, String)>,
     /// Whether zero is marked by a line: where a linear axis shows both signs.
     pub zero_line: bool,
+    /// Marked points: position and label.
+    pub dots: Vec<(f64, f64, String)>,
 }
 
 /// How far below zero a margin is shown, relative to the largest; before separation it can be very negative.
@@ -67,7 +70,7 @@ impl Plot {
             let Some(band) = group.bands.iter().find(|band| band.column == column) else { continue };
             let stretches = stretches(band, position);
             if !stretches.is_empty() {
-                series.push(Series { label: group.label.clone(), style, stretches });
+                series.push(Series { label: group.label.clone(), style: Some(style), stretches });
             }
         }
         let marks = || series.iter().flat_map(|series| series.stretches.iter().flatten());
@@ -97,7 +100,8 @@ impl Plot {
             series.stretches = series.stretches.iter().flat_map(|stretch| above(stretch, y.low)).collect();
         }
         let zero_line = scale == Scale::Linear && y.low < 0.0 && y.high > 0.0;
-        Some(Self { zero_line, name, y_label, x: Axis::logarithmic(first, last), y, series, references })
+        let x = Axis::logarithmic(first, last);
+        Some(Self { zero_line, name, x_label: "steps".into(), y_label, x, y, series, references, dots: Vec::new() })
     }
 }
 
