@@ -137,7 +137,7 @@ fn gradient_methods(lab: &Lab) -> Result<Outcome, ClaimError> {
         ("heavy ball from 0", vec!["optimiser=heavy-ball".into()]),
         ("Nesterov from 0", vec!["optimiser=nesterov".into()]),
     ];
-    for loss in ["squared", "huber:0.5", "truncated-squared:30"] {
+    for loss in ["squared", "huber(delta=0.5)", "truncated-squared(threshold=30)"] {
         for (name, overrides) in &cases {
             let mut overrides = overrides.clone();
             overrides.push(format!("loss={loss}"));
@@ -222,7 +222,7 @@ fn random_matrix(size: usize, seed: u64) -> Vec<Vec<f64>> {
     stream.fill_normal(&mut root);
     let entry = |i: usize, j: usize| {
         let product: f64 = (0..size).map(|k| root[i * size + k] * root[j * size + k]).sum();
-        product / size as f64 + if i == j { 0.5 } else { 0.0 }
+        product / size as f64 + if i == j { 1.0 } else { 0.0 }
     };
     (0..size).map(|i| (0..size).map(|j| if i < j { entry(j, i) } else { entry(i, j) }).collect()).collect()
 }

