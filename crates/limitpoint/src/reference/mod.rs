@@ -12,11 +12,15 @@
 //! | `refine` | the last digits, on the active set |
 //! | `max_margin`, `uniqueness` | exact max margins, whether they are unique, or the proof that there are none |
 //! | `interpolate` | the solution of Xw = y of least norm, potential or divergence |
+//! | `constrained_loss` | the regularisation path: the least exponential loss in a norm ball |
+//! | `lasso_path` | min ½‖Xw − y‖² + λ‖w‖₁ for all λ at once |
 
 mod conic;
+mod constrained_loss;
 mod error;
 mod interior;
 mod interpolate;
+mod lasso_path;
 mod margin;
 mod max_margin;
 mod problem;
@@ -27,8 +31,10 @@ mod uniqueness;
 #[cfg(test)]
 mod tests;
 
+pub use constrained_loss::{ConstrainedLoss, constrained_loss, log_loss_bound};
 pub use error::ReferenceError;
 pub use interpolate::{Interpolation, InterpolationTarget, interpolate, stack_equations};
+pub use lasso_path::{LassoKnot, LassoPath, lasso_path};
 pub use margin::{MarginSolution, solve_margin, solve_margin_gram};
 pub use max_margin::{MarginStatus, MaxMargin, max_margin};
 pub use problem::{Bracket, KinkRow, MarginProblem, Multipliers, SparseRow, add_sparse, sparse_dot};

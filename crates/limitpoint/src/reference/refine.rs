@@ -135,7 +135,7 @@ impl Factors {
     }
 
     /// π on the kept rows with ‖Eᵀπ − t‖₂ smallest, added to `out`.
-    fn add_least_squares(&self, t: &[f64], out: &mut [f64]) {
+    pub(super) fn add_least_squares(&self, t: &[f64], out: &mut [f64]) {
         let mut c: Vec<f64> = self.q.iter().map(|q| dot(q, t)).collect();
         for k in (0..c.len()).rev() {
             c[k] /= self.l[k][k];

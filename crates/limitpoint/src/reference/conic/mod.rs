@@ -21,11 +21,14 @@
 //! | `path` | the dense path-following method; `section` is one cone of it |
 //! | `general` | the same by Clarabel, without semidefinite cones |
 //! | `polish` | Newton's method on the active faces |
+//! | `barrier`, `loss_path` | the smallest exponential loss in a ball, by a method of its own |
 //! | `dense` | small dense matrices |
 
 mod ball;
+mod barrier;
 mod dense;
 mod general;
+mod loss_path;
 mod margin;
 mod minimum_norm;
 mod path;
@@ -36,6 +39,7 @@ mod section;
 #[cfg(test)]
 mod tests;
 
+pub(super) use loss_path::minimise_loss;
 pub(super) use margin::solve_margin_conic;
 pub(super) use minimum_norm::minimum_norm_conic;
 
