@@ -154,7 +154,11 @@ pub fn log_loss_bound(rows: &Matrix, norm: &mut dyn Norm, radius: f64, r: &[f64]
 fn assess(rows: &Matrix, norm: &mut dyn Norm, radius: f64, weights: Vec<f64>) -> ConstrainedLoss {
     let exponents: Vec<f64> = (0..rows.rows).map(|n| -dot(rows.row(n), &weights)).collect();
     let log_loss = log_sum_exp(&exponents);
-    let softmin: Vec<f64> = exponents.iter().map(|x| (x - log_loss).exp()).collect();
+    // relative to the largest, since ln L is rounded to 1e-16|ln L|
+    let highest = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut softmin: Vec<f64> = exponents.iter().map(|x| (x - highest).exp()).collect();
+    let total: f64 = softmin.iter().sum();
+    softmin.iter_mut().for_each(|r| *r /= total);
     let lower_bound = log_loss_bound(rows, norm, radius, &softmin);
     ConstrainedLoss { radius, weights, log_loss, lower_bound, softmin, iterations: 0 }
 }
