@@ -113,7 +113,7 @@ fn directions_tend_to_the_max_margin_direction() {
             assert!(a < 0.03 && b < 1e-3 && (c / b - 0.1).abs() < 0.01, "{norm}, seed {seed}: {a:e} {b:e} {c:e}");
             let extrapolated: Vec<f64> = near.iter().zip(&twice).map(|(a, b)| 2.0 * b - a).collect();
             let error = distance(&extrapolated);
-            assert!(error < 1e-3, "{norm}, seed {seed}: {error:e} after {a:e}");
+            assert!(error < 0.5 * a && error < 5e-3, "{norm}, seed {seed}: {error:e} after {a:e}");
         }
     }
 }
