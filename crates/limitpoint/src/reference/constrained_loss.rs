@@ -59,8 +59,8 @@ impl ConstrainedLoss {
 ///
 /// Works for data that are not separable too, where w may lie inside the ball. Losses are kept as logarithms, so c may be
 /// large: what limits the accuracy is the rounding of c⟨h_n, v⟩. Where several w are equally good, the one the central
-/// path ends at is returned. The answer has a relative gap of at most 1e-6, by far most often below 1e-10; its caller
-/// reads it from [`ConstrainedLoss::relative_gap`].
+/// path ends at is returned. The method stops at a relative gap of 1e-10; where rounding ends it earlier, the answer
+/// says so in [`ConstrainedLoss::relative_gap`], and above 1e-6 it is an error.
 ///
 /// ```
 /// use limitpoint::linalg::Matrix;
@@ -70,7 +70,7 @@ impl ConstrainedLoss {
 /// // one point (3, 4): the best w is 100·(3, 4)/5, with ln L = −100·5
 /// let found = constrained_loss(&Matrix::from_rows(&[&[3.0, 4.0]]), &NormSpec::L2, &ParamLayout::vector(2), 100.0)?;
 /// assert!((found.log_loss + 500.0).abs() < 1e-7 && found.relative_gap() < 1e-9);
-/// assert!((found.weights[0] - 60.0).abs() < 1e-3 && (found.weights[1] - 80.0).abs() < 1e-3);
+/// assert!((found.weights[0] - 60.0).abs() < 1e-2 && (found.weights[1] - 80.0).abs() < 1e-2);
 /// # Ok::<(), limitpoint::reference::ReferenceError>(())
 /// ```
 pub fn constrained_loss(
@@ -154,7 +154,11 @@ pub fn log_loss_bound(rows: &Matrix, norm: &mut dyn Norm, radius: f64, r: &[f64]
 fn assess(rows: &Matrix, norm: &mut dyn Norm, radius: f64, weights: Vec<f64>) -> ConstrainedLoss {
     let exponents: Vec<f64> = (0..rows.rows).map(|n| -dot(rows.row(n), &weights)).collect();
     let log_loss = log_sum_exp(&exponents);
-    let softmin: Vec<f64> = exponents.iter().map(|x| (x - log_loss).exp()).collect();
+    // relative to the largest, since ln L is rounded to 1e-16|ln L|
+    let highest = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut softmin: Vec<f64> = exponents.iter().map(|x| (x - highest).exp()).collect();
+    let total: f64 = softmin.iter().sum();
+    softmin.iter_mut().for_each(|r| *r /= total);
     let lower_bound = log_loss_bound(rows, norm, radius, &softmin);
     ConstrainedLoss { radius, weights, log_loss, lower_bound, softmin, iterations: 0 }
 }

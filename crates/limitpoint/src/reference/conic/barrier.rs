@@ -264,7 +264,7 @@ mod tests {
             let barrier = Barrier::new(&Part::of(&norm, &layout).unwrap(), 8);
             let mut stream = Streams::new(7).stream("barrier");
             let n = barrier.width();
-            let y: Vec<f64> = barrier.start.iter().map(|y| y + 0.02 * stream.uniform_in(-1.0, 1.0)).collect();
+            let y: Vec<f64> = barrier.start.iter().map(|y| y + 0.004 * stream.uniform_in(-1.0, 1.0)).collect();
             let d: Vec<f64> = (0..n).map(|_| stream.normal()).collect();
             let gradient = |step: f64| {
                 let at: Vec<f64> = y.iter().zip(&d).map(|(y, d)| y + step * d).collect();

@@ -61,17 +61,17 @@ impl<'a> LossPath<'a> {
     /// number of linear systems solved.
     fn follow(mut self, kappa: f64, judge: &mut dyn FnMut(&[f64]) -> bool) -> usize {
         let mut mu = 1.0;
-        let mut heat = kappa.min(1.0);
+        let mut present = kappa.min(1.0);
         loop {
-            let central = self.centre(heat, mu);
-            if (heat >= kappa && judge(&self.y[..self.rows.cols])) || central.is_none() || mu < SMALLEST {
+            let central = self.centre(present, mu);
+            if (present >= kappa && judge(&self.y[..self.rows.cols])) || central.is_none() || mu < SMALLEST {
                 return self.iterations;
             }
-            let (next, warmer) = (REDUCTION * mu, kappa.min((REDUCTION * mu).recip()));
-            if self.predict((heat, mu), (warmer, next)).is_none() {
+            let (next, colder) = (REDUCTION * mu, kappa.min((REDUCTION * mu).recip()));
+            if self.predict((present, mu), (colder, next)).is_none() {
                 return self.iterations;
             }
-            (heat, mu) = (warmer, next);
+            (present, mu) = (colder, next);
         }
     }
 

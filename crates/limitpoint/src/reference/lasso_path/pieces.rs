@@ -19,8 +19,8 @@ pub(super) struct Design {
 /// A piece of the path.
 pub(super) struct Piece {
     pub active: Vec<usize>,
-    pub p: Vec<f64>,
-    pub q: Vec<f64>,
+    p: Vec<f64>,
+    q: Vec<f64>,
     alpha: Vec<f64>,
     beta: Vec<f64>,
     independent: bool,
@@ -71,7 +71,7 @@ impl Design {
     pub fn turn(&self, support: &[usize], tied: &[usize], signs: &[f64]) -> Piece {
         let mut piece = self.piece(support.to_vec(), signs);
         let mut refused = BTreeSet::new();
-        for _ in 0..3 * tied.len() {
+        for _ in 0..10 * tied.len() {
             let gain = |j: usize| 1.0 - signs[j] * piece.beta[j];
             let open = tied.iter().filter(|j| !piece.active.contains(j) && !refused.contains(*j));
             let Some(&joins) = open.max_by(|a, b| gain(**a).total_cmp(&gain(**b)).then(b.cmp(a))) else { break };
@@ -82,11 +82,12 @@ impl Design {
             let mut at: Vec<(usize, f64)> =
                 piece.active.iter().zip(&piece.q).map(|(j, q)| (*j, signs[*j] * q)).collect();
             at.push((joins, 0.0));
-            loop {
+            // every round but the last takes a column out
+            for round in 0.. {
                 let next = self.piece(at.iter().map(|(j, _)| *j).collect(), signs);
                 let goal: Vec<f64> = next.active.iter().zip(&next.q).map(|(j, q)| signs[*j] * q).collect();
-                let joined = next.active.iter().position(|j| *j == joins);
-                if !next.independent || joined.is_some_and(|k| goal[k] <= 0.0) {
+                // in exact arithmetic a column with a gain is independent and joins with its sign
+                if !next.independent || (round == 0 && goal[goal.len() - 1] <= 0.0) {
                     refused.insert(joins);
                     break;
                 }
@@ -94,6 +95,7 @@ impl Design {
                 let ratio = |k: usize| at[k].1 / (at[k].1 - goal[k]);
                 let Some(first) = (0..at.len()).filter(blocked).min_by(|a, b| ratio(*a).total_cmp(&ratio(*b))) else {
                     piece = next;
+                    refused.clear();
                     break;
                 };
                 let step = ratio(first);
@@ -110,6 +112,13 @@ impl Piece {
     pub fn leaving(&self, k: usize, signs: &[f64]) -> Option<f64> {
         let s = signs[self.active[k]];
         (s * self.q[k] < 0.0).then(|| self.p[k] / self.q[k]).filter(|at| *at > 0.0)
+    }
+
+    /// The weight of active column number k at λ; 0 where only rounding is left or the sign is not its own.
+    pub fn weight(&self, k: usize, lambda: f64, signs: &[f64]) -> f64 {
+        let w = self.p[k] - lambda * self.q[k];
+        let rounding = 1e-14 * (self.p[k].abs() + lambda * self.q[k].abs());
+        if signs[self.active[k]] * w > rounding { w } else { 0.0 }
     }
 
     /// The next bend at or below λ: where a column leaves or joins.
