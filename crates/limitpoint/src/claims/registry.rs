@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::{ClaimError, ClaimRecord, Lab, Outcome, paper_b};
+use crate::certificates::{Doubt, Verdict};
 
 /// A statement that can be tried.
 #[derive(Clone, Copy)]
@@ -22,15 +23,17 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Tries the claim. An experiment that cannot be run refutes it, with the reason as a check that fails.
+    /// Tries the claim. An experiment that cannot be run decides nothing: the reason is a check that fails.
     pub fn run(&self, lab: &Lab) -> ClaimRecord {
         let begin = Instant::now();
-        let outcome = (self.try_out)(lab).unwrap_or_else(|error| {
+        let tried = (self.try_out)(lab);
+        let decided = tried.is_ok();
+        let outcome = tried.unwrap_or_else(|error| {
             let mut outcome = Outcome::default();
             outcome.push("the experiment", "runs", format!("failed: {error}"), false);
             outcome
         });
-        let verdict = outcome.verdict();
+        let verdict = if decided { outcome.verdict() } else { Verdict::Inconclusive(Doubt::Undecided) };
         let holding = outcome.checks.iter().filter(|check| check.holds).count();
         let shown = outcome.checks.iter().find(|check| !check.holds).or(outcome.checks.first());
         let describe = |text: fn(&super::Check) -> &str| shown.map_or_else(String::new, |check| text(check).to_owned());
@@ -47,7 +50,7 @@ impl Claim {
             scale: lab.scale().word().to_owned(),
             seconds: begin.elapsed().as_secs_f64(),
             printed: self.printed,
-            as_expected: verdict.is_certified() != self.printed,
+            as_expected: decided && verdict.is_certified() != self.printed,
             experiments: self.experiments.iter().map(|name| (*name).to_owned()).collect(),
             checks: outcome.checks,
             notes: outcome.notes,

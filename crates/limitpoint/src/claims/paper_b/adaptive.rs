@@ -1,10 +1,11 @@
 //! AdaGrad and its relatives: the limit direction depends on the start and the step size.
 
-use super::angle;
-use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
+use super::{angle, larger};
+use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::driver::ProcessState;
 use crate::experiments::Task;
 use crate::linalg::dot;
+use crate::observers::Snapshot;
 use rayon::prelude::*;
 
 pub(super) const CLAIMS: [Claim; 3] = [
@@ -85,7 +86,7 @@ fn ada_grad(lab: &Lab) -> Result<Outcome, ClaimError> {
             let data = lab.data(&task)?.train;
             let loss = lab.objective(&task, &data)?.forward(&start).exp();
             let inputs = data.dense()?;
-            let longest = (0..data.len()).map(|n| dot(inputs.row(n), inputs.row(n))).fold(0.0, f64::max);
+            let longest = (0..data.len()).map(|n| dot(inputs.row(n), inputs.row(n))).fold(0.0, larger);
             let conditions = (0.5 * rate * loss, longest / initial.sqrt());
             let mut process = lab.start(&task)?;
             let (mut sum, mut path) = (0.0, Vec::new());
@@ -111,8 +112,8 @@ fn ada_grad(lab: &Lab) -> Result<Outcome, ClaimError> {
                 }
             }
             let grown = |from: usize, to: usize, i: usize| moments[to][i] - moments[from][i];
-            let slowing = (0..2).map(|i| grown(1, 2, i) / grown(0, 1, i)).fold(0.0, f64::max);
-            let growth = (0..2).map(|i| grown(1, 2, i) / moments[2][i]).fold(0.0, f64::max);
+            let slowing = (0..2).map(|i| grown(1, 2, i) / grown(0, 1, i)).fold(0.0, larger);
+            let growth = (0..2).map(|i| grown(1, 2, i) / moments[2][i]).fold(0.0, larger);
             // the sum stops at 2000 steps, so it is compared with what D had grown to by then
             let least = before.iter().map(|d| d.sqrt() - initial.sqrt()).sum::<f64>();
             let end = process.params().to_vec();
@@ -142,7 +143,7 @@ fn ada_grad(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut widest = 0.0f64;
     for (i, a) in covered.iter().enumerate() {
         for b in &covered[..i] {
-            widest = widest.max(angle(&a.end, &b.end));
+            widest = larger(widest, angle(&a.end, &b.end));
         }
     }
     outcome.at_least(format!("largest angle between two of the {} limit directions", covered.len()), widest, 0.03);
@@ -151,7 +152,7 @@ fn ada_grad(lab: &Lab) -> Result<Outcome, ClaimError> {
         let both: Vec<&Vec<f64>> = rates(*start).collect();
         angle(both[0], both[1])
     });
-    outcome.at_least("largest angle between η = 0.5 and η = 0.1 from one start", turn.fold(0.0, f64::max), 1e-3);
+    outcome.at_least("largest angle between η = 0.5 and η = 0.1 from one start", turn.fold(0.0, larger), 1e-3);
     let ends: Vec<&Seen> = seen.iter().filter(|run| run.rate == 0.5).collect();
     let mut sketch = Sketch::new("adagrad-fan", "AdaGrad: a fan of limit directions", "w₁", "w₂");
     for run in ends {
@@ -189,22 +190,36 @@ fn wrong_norm(lab: &Lab) -> Result<Outcome, ClaimError> {
     Ok(outcome)
 }
 
-/// The widest angle between directions reached from different starts.
-fn spread(runs: &[Finished]) -> f64 {
-    let mut widest = 0.0f64;
-    for (i, a) in runs.iter().enumerate() {
-        for b in &runs[..i] {
-            widest = widest.max(angle(&a.params, &b.params));
-        }
-    }
-    widest
+/// Steps at which directions are compared: powers of two, and the last one.
+fn is_moment(step: u64, last: u64) -> bool {
+    step.is_power_of_two() || step == last
+}
+
+/// The widest angle between the directions of five runs from different starts, against steps.
+fn spreads(lab: &Lab, optimiser: &str, rate: f64, steps: u64) -> Result<Vec<[f64; 2]>, ClaimError> {
+    let tasks: Vec<Task> =
+        STARTS.into_iter().map(|start| task(lab, optimiser, start, rate, steps)).collect::<Result<_, _>>()?;
+    let trails: Vec<Vec<(u64, Vec<f64>)>> = tasks
+        .par_iter()
+        .map(|task| {
+            let mut trail = Vec::new();
+            let look = |snapshot: &Snapshot| trail.push((snapshot.step, snapshot.point.params.to_vec()));
+            lab.watch(task, |step| step >= 1024 && is_moment(step, steps), look)?;
+            Ok(trail)
+        })
+        .collect::<Result<_, ClaimError>>()?;
+    let widest = |moment: usize| {
+        let pairs = trails.iter().enumerate().flat_map(|(i, a)| trails[..i].iter().map(move |b| (a, b)));
+        pairs.map(|(a, b)| angle(&a[moment].1, &b[moment].1)).fold(0.0, larger)
+    };
+    Ok((0..trails[0].len()).map(|moment| [trails[0][moment].0 as f64, widest(moment)]).collect())
 }
 
 fn relatives(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let steps = lab.choose(200_000u64, 2_000_000);
-    let mut sketch =
-        Sketch::new("adaptive-fan", "Angle of the weights after training, by start", "start", "angle in degrees");
+    let title = "Widest angle between directions from five starts";
+    let mut sketch = Sketch::new("adaptive-spread", title, "steps", "radians").logarithmic(true, true);
     let cases = [
         ("AdaGrad", "ada-grad", 0.1),
         ("RMSProp, ε = 0", "rms-prop(epsilon=0)", 1e-2),
@@ -213,18 +228,10 @@ fn relatives(lab: &Lab) -> Result<Outcome, ClaimError> {
         ("gradient descent", "gradient", 0.1),
     ];
     for (name, optimiser, rate) in cases {
-        let ends = |steps: u64| -> Result<Vec<Finished>, ClaimError> {
-            let tasks: Vec<Task> =
-                STARTS.into_iter().map(|start| task(lab, optimiser, start, rate, steps)).collect::<Result<_, _>>()?;
-            tasks.par_iter().map(|task| lab.watch(task, |_| false, |_| {})).collect()
-        };
-        let (early, late) = (ends(steps / 10)?, ends(steps)?);
-        let degrees = late.iter().map(|run| run.params[1].atan2(run.params[0]).to_degrees());
-        sketch = sketch.curve(name, degrees.enumerate().map(|(i, angle)| [i as f64 + 1.0, angle]).collect());
-        let (before, after) = (spread(&early), spread(&late));
-        let what = format!(
-            "{name}: widest angle between directions from five starts at a tenth of {steps} steps and at the end"
-        );
+        let trail = spreads(lab, optimiser, rate, steps)?;
+        let before = trail.iter().find(|at| at[0] >= steps as f64 / 16.0).map_or(f64::NAN, |at| at[1]);
+        let after = trail[trail.len() - 1][1];
+        let what = format!("{name}: widest angle at a sixteenth of {steps} steps and at the end");
         let words = format!("{before:.4}, then {after:.4}");
         match name {
             "AdaGrad" => outcome.push(what, "stays", words, after > 0.03 && after > 0.5 * before),
@@ -233,6 +240,7 @@ fn relatives(lab: &Lab) -> Result<Outcome, ClaimError> {
             }
             _ => outcome.note(format!("{what}: {words}.")),
         }
+        sketch = sketch.curve(name, trail);
     }
     outcome.sketch(sketch);
     Ok(outcome)

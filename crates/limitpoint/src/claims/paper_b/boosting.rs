@@ -1,6 +1,6 @@
 //! Coordinate descent as boosting.
 
-use super::{distance, largest_margin, values};
+use super::{distance, larger, largest_margin, smaller, values};
 use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use crate::linalg::{Matrix, sum_abs};
 use crate::norms::NormSpec;
@@ -81,7 +81,7 @@ fn same_iterates(lab: &Lab) -> Result<Outcome, ClaimError> {
         let mut worst = 0.0f64;
         for expected in &textbook {
             process.advance()?;
-            worst = worst.max(distance(process.params(), expected) / (1.0 + sum_abs(expected)));
+            worst = larger(worst, distance(process.params(), expected) / (1.0 + sum_abs(expected)));
         }
         outcome.at_most(
             format!("31 examples, 9 learners, data {seed}: largest difference in {rounds} rounds"),
@@ -95,14 +95,15 @@ fn same_iterates(lab: &Lab) -> Result<Outcome, ClaimError> {
 /// The ℓ1 margin of the weights of a run.
 fn margin(run: &Finished, params: &[f64]) -> f64 {
     let least = values(&run.data).iter().enumerate().map(|(n, y)| y * run.data.inputs.row_dot(n, params));
-    least.fold(f64::INFINITY, f64::min) / sum_abs(params)
+    least.fold(f64::INFINITY, smaller) / sum_abs(params)
 }
 
 fn cycling(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let rounds = lab.choose(200_000u64, 2_000_000);
     let mut sketch = Sketch::new("boosting", "AdaBoost cycles below the largest ℓ1 margin", "rounds", "ℓ1 margin")
-        .logarithmic(true, false);
+        .logarithmic(true, false)
+        .window([1.0, rounds as f64], [-0.1, 0.42]);
     let mut optimum = f64::NAN;
     for task in lab.tasks("b-boosting", &[format!("stop.steps={rounds}")])? {
         let data = lab.data(&task)?.train;

@@ -1,6 +1,6 @@
 //! The lemmas behind Theorem 5, checked at every step of runs.
 
-use super::largest_margin;
+use super::{larger, largest_margin};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::diagnostics::feature_bound;
 use crate::experiments::Task;
@@ -95,17 +95,17 @@ fn duality(lab: &Lab) -> Result<Outcome, ClaimError> {
                 |_| true,
                 |snapshot| {
                     // ∇ ln L = ∇L/L
-                    worst = worst.max(1.0 - worker.dual(&snapshot.point.gradient.direction) / judge.margin);
+                    worst = larger(worst, 1.0 - worker.dual(&snapshot.point.gradient.direction) / judge.margin);
                     seen += 1;
                 },
             )?;
             Ok((worst, seen, judge.bracket.relative_gap()))
         })
         .collect::<Result<_, ClaimError>>()?;
-    let worst = found.iter().map(|(worst, ..)| *worst).fold(f64::NEG_INFINITY, f64::max);
+    let worst = found.iter().map(|(worst, ..)| *worst).fold(f64::NEG_INFINITY, larger);
     let steps: u64 = found.iter().map(|(_, seen, _)| seen).sum();
     outcome.at_most(format!("1 − ‖∇L‖_*/(γ*L), largest over {steps} steps of {count} runs"), worst, 1e-12);
-    let gap = found.iter().map(|(.., gap)| *gap).fold(0.0, f64::max);
+    let gap = found.iter().map(|(.., gap)| *gap).fold(0.0, larger);
     outcome.at_most("duality gap of the judge over all data and norms, relative", gap, 1e-9);
     Ok(outcome)
 }
@@ -147,11 +147,11 @@ fn descent(lab: &Lab) -> Result<Outcome, ClaimError> {
                 // (L − L⁺)/L ≥ (ηL/2)‖∇ ln L‖²
                 let fall = -(step.after - step.before).exp_m1();
                 let promised = 0.5 * step.scaled * step.slope * step.slope;
-                worst = worst.max(promised - fall);
+                worst = larger(worst, promised - fall);
                 // in units of L₀
                 let start = *first.get_or_insert(step.before);
                 sum += 2.0 * promised * (step.before - start).exp();
-                telescoped = telescoped.max(sum - 2.0 * -(step.after - start).exp_m1());
+                telescoped = larger(telescoped, sum - 2.0 * -(step.after - start).exp_m1());
                 count += 1;
             }
         }
@@ -173,7 +173,7 @@ fn descent(lab: &Lab) -> Result<Outcome, ClaimError> {
             // exponential loss: vᵀHv/L = Σ pₙ⟨xₙ, v⟩²
             let curvature: f64 =
                 objective.weights().iter().enumerate().map(|(n, p)| p * data.inputs.row_dot(n, &v).powi(2)).sum();
-            excess = excess.max(curvature / (b * worker.value(&v)).powi(2) - 1.0);
+            excess = larger(excess, curvature / (b * worker.value(&v)).powi(2) - 1.0);
         }
     }
     outcome.at_most("vᵀHv/(LB²‖v‖²) − 1, largest of random v and w in six norms", excess, 1e-12);
@@ -236,14 +236,14 @@ fn root_two(lab: &Lab) -> Result<Outcome, ClaimError> {
                     |_| true,
                     |snapshot| {
                         let rise = snapshot.point.log_loss - before;
-                        worst = worst.max(rise / before.abs().max(1.0));
+                        worst = larger(worst, rise / before.abs().max(1.0));
                         before = snapshot.point.log_loss;
                     },
                 )?;
                 Ok(worst)
             })
             .collect::<Result<_, ClaimError>>()?;
-        let worst = rises.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let worst = rises.iter().copied().fold(f64::NEG_INFINITY, larger);
         outcome.at_most(format!("c = {c}: largest rise of ln L in {} runs, six norms", rises.len()), worst, 1e-13);
     }
     Ok(outcome)
@@ -274,7 +274,7 @@ fn finite_time(lab: &Lab) -> Result<Outcome, ClaimError> {
                         path += scaled * slope;
                         errors += 0.5 * scaled * scaled * b * b * slope * slope;
                         let promised = gains / (path + start) - (errors + first_loss) / size;
-                        worst = worst.max(promised - snapshot.point.smallest_margin() / size);
+                        worst = larger(worst, promised - snapshot.point.smallest_margin() / size);
                     } else {
                         (start, first_loss) = (size, snapshot.point.log_loss);
                     }

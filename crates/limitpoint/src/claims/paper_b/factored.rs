@@ -1,6 +1,6 @@
 //! Matrix factorisation: gradient descent on factors and the nuclear norm.
 
-use super::{angle, largest_margin, values};
+use super::{angle, larger, largest_margin, smaller, values};
 use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use crate::data::{DataSpec, Dataset, Points};
 use crate::experiments::Task;
@@ -70,13 +70,13 @@ fn trace(w: &[f64], size: usize) -> f64 {
 /// Smallest margin ⟨W, yX⟩ of the data.
 fn least_margin(data: &Dataset, w: &[f64]) -> f64 {
     let margins = values(data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, w));
-    margins.fold(f64::INFINITY, f64::min)
+    margins.fold(f64::INFINITY, smaller)
 }
 
 /// −∇_W ln L = Σ pₙyₙXₙ at W, for the exponential loss.
 fn pull(data: &Dataset, w: &[f64]) -> Vec<f64> {
     let margins: Vec<f64> = values(data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, w)).collect();
-    let least = margins.iter().copied().fold(f64::INFINITY, f64::min);
+    let least = margins.iter().copied().fold(f64::INFINITY, smaller);
     let weights: Vec<f64> = margins.iter().map(|q| (least - q).exp()).collect();
     let total: f64 = weights.iter().sum();
     let mut out = vec![0.0; w.len()];
@@ -115,7 +115,7 @@ fn update(lab: &Lab) -> Result<Outcome, ClaimError> {
                 w[i] += -eta * (gw[i] + wg[i]) + eta * eta * gwg[i];
             }
             let from_factor = product(process.params(), size);
-            worst = worst.max(super::distance(&from_factor, &w) / norm2(&w));
+            worst = larger(worst, super::distance(&from_factor, &w) / norm2(&w));
         }
         outcome.at_most(format!("start {seed}: largest difference of W in 100 steps, relative"), worst, 1e-12);
     }
@@ -172,7 +172,7 @@ fn lift(lab: &Lab) -> Result<Outcome, ClaimError> {
             plain.advance()?;
             lifted.advance()?;
             let expected = stack(plain.params());
-            worst = worst.max(super::distance(lifted.params(), &expected) / norm2(&expected));
+            worst = larger(worst, super::distance(lifted.params(), &expected) / norm2(&expected));
         }
         outcome.at_most(
             format!("start {seed}: largest difference of the factors in 200 steps, relative"),
@@ -240,7 +240,7 @@ fn nuclear_margin(lab: &Lab) -> Result<Outcome, ClaimError> {
         for (n, y) in values(&end.data).iter().enumerate() {
             end.data.inputs.add_row(n, -judge.dual[n] * y / judge.margin, &mut slack);
         }
-        let least = eigenvalues(&slack, size)?.into_iter().fold(f64::INFINITY, f64::min);
+        let least = eigenvalues(&slack, size)?.into_iter().fold(f64::INFINITY, smaller);
         outcome.at_least(format!("seed {seed}: smallest eigenvalue of I − Σ αₙyₙXₙ"), least, -1e-9);
         outcome.at_most(format!("seed {seed}: the judge's duality gap"), judge.bracket.relative_gap(), 1e-9);
         sketch = sketch.curve(format!("seed {seed}"), path);
@@ -256,7 +256,7 @@ fn nuclear_margin(lab: &Lab) -> Result<Outcome, ClaimError> {
 /// ‖W − ZW‖/‖W‖ with Z = −∇L/λ_max(−∇L), 0 at a point that satisfies the optimality conditions (56)–(59).
 fn kkt(data: &Dataset, w: &[f64], size: usize) -> Result<f64, ClaimError> {
     let mut z = pull(data, w);
-    let largest = eigenvalues(&z, size)?.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    let largest = eigenvalues(&z, size)?.into_iter().fold(f64::NEG_INFINITY, larger);
     z.iter_mut().for_each(|x| *x /= largest);
     let mut zw = vec![0.0; w.len()];
     matmul(&mut zw, &z, w, size, size, size);
@@ -286,7 +286,7 @@ fn sensing(lab: &Lab) -> Result<Outcome, ClaimError> {
     for (scale, end) in &ends {
         let w = product(&end.params, size);
         let miss = values(data).iter().enumerate().map(|(n, y)| (data.inputs.row_dot(n, &w) - y).abs());
-        outcome.at_most(format!("U(0) of size {scale}: largest residual"), miss.fold(0.0, f64::max), 1e-8);
+        outcome.at_most(format!("U(0) of size {scale}: largest residual"), miss.fold(0.0, larger), 1e-8);
         excess.push(trace(&w, size) / judge.objective - 1.0);
     }
     let words: Vec<String> = excess.iter().map(|excess| format!("{excess:.2e}")).collect();
@@ -304,9 +304,9 @@ fn sensing(lab: &Lab) -> Result<Outcome, ClaimError> {
         let overrides = [format!("schedule=constant(rate={rate})"), "initialiser=normal(deviation=0.5)".to_owned()];
         Ok(product(&lab.run("b-sensing", &overrides)?.remove(0).params, size))
     };
-    let (coarse, fine) = (limit(0.01)?, limit(0.001)?);
+    let (coarse, fine) = (limit(0.002)?, limit(0.0005)?);
     outcome.at_least(
-        "distance of the limits at η = 0.01 and 0.001, U(0) of size 0.5",
+        "distance of the limits at η = 0.002 and 0.0005, U(0) of size 0.5",
         super::distance(&coarse, &fine),
         1e-6,
     );

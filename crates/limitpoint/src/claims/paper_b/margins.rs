@@ -1,6 +1,6 @@
 //! Separable data: steepest descent in any norm maximises the margin of that norm.
 
-use super::{angle, largest_margin};
+use super::{angle, larger, largest_margin, smaller};
 use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use crate::experiments::Task;
 use crate::norms::NormSpec;
@@ -140,7 +140,7 @@ fn every_norm(lab: &Lab) -> Result<Outcome, ClaimError> {
                 |step| wanted.binary_search(&step).is_ok(),
                 |snapshot| {
                     last = snapshot.point.smallest_margin() / worker.value(snapshot.point.params);
-                    highest = highest.max(last);
+                    highest = larger(highest, last);
                     if last > 0.0 {
                         path.push([snapshot.step.max(1) as f64, (1.0 - last / judge.margin).max(1e-16)]);
                     }
@@ -201,7 +201,7 @@ fn gap(end: &Finished, norm: &NormSpec) -> Result<f64, ClaimError> {
     let judge = largest_margin(&end.data, &end.task.recipe.model, norm)?;
     let mut worker = norm.build_vector(end.params.len())?;
     let margins = super::values(&end.data).iter().enumerate().map(|(n, y)| y * end.data.inputs.row_dot(n, &end.params));
-    Ok(1.0 - margins.fold(f64::INFINITY, f64::min) / worker.value(&end.params) / judge.margin)
+    Ok(1.0 - margins.fold(f64::INFINITY, smaller) / worker.value(&end.params) / judge.margin)
 }
 
 fn fast_methods(lab: &Lab) -> Result<Outcome, ClaimError> {

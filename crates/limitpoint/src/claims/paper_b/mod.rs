@@ -56,9 +56,19 @@ pub(super) fn claims() -> Vec<Claim> {
     parts.concat()
 }
 
+/// The larger of two numbers; NaN if one of them is, so that a check on it fails.
+fn larger(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
+}
+
+/// The smaller of two numbers; NaN if one of them is.
+fn smaller(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.min(b) }
+}
+
 /// max |aᵢ − bᵢ|.
 fn distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).fold(0.0, |worst, (a, b)| f64::max(worst, (a - b).abs()))
+    a.iter().zip(b).fold(0.0, |worst, (a, b)| larger(worst, (a - b).abs()))
 }
 
 /// The angle between two vectors, in radians; exact also where it is tiny.

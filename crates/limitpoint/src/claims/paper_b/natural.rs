@@ -1,6 +1,6 @@
 //! Natural gradient descent: mirror descent in the limit of small steps only.
 
-use super::distance;
+use super::{distance, larger};
 use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use crate::experiments::Task;
 use crate::linalg::Matrix;
@@ -72,7 +72,7 @@ fn flows(lab: &Lab) -> Result<Outcome, ClaimError> {
             |_| true,
             |snapshot| {
                 let w = snapshot.point.params;
-                drift = drift.max((2.0 * w[0].ln() - w[1].ln()).abs());
+                drift = larger(drift, (2.0 * w[0].ln() - w[1].ln()).abs());
             },
         )?;
         drifts.push(drift);

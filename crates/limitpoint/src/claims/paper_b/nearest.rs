@@ -1,6 +1,6 @@
 //! Losses with a finite root: gradient methods and mirror descent go to the nearest solution.
 
-use super::{distance, nearest_solution, values};
+use super::{distance, larger, nearest_solution, values};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::driver::Advance;
 use crate::linalg::{Matrix, add_scaled, dot, norm2};
@@ -149,7 +149,7 @@ fn gradient_methods(lab: &Lab) -> Result<Outcome, ClaimError> {
                 |step| step.is_multiple_of(50),
                 |snapshot| {
                     let moved: Vec<f64> = snapshot.point.params.iter().zip(&start).map(|(w, s)| w - s).collect();
-                    leaves = leaves.max(outside_span(&inputs, &moved));
+                    leaves = larger(leaves, outside_span(&inputs, &moved));
                 },
             )?;
             let judge = nearest_solution(&run, &PotentialSpec::Euclidean)?;
@@ -208,7 +208,7 @@ fn affine(lab: &Lab) -> Result<Outcome, ClaimError> {
             let judge = interpolate(&x, &y, &target, &ParamLayout::vector(5), Some(&run.start))?;
             let miss = distance(&run.params, &judge.weights);
             outcome.at_most(format!("{name}, batches {batching}: distance to the judge's point"), miss, 1e-8);
-            let off = (0..g.rows).map(|i| (dot(g.row(i), &run.params) - h[i]).abs()).fold(0.0, f64::max);
+            let off = (0..g.rows).map(|i| (dot(g.row(i), &run.params) - h[i]).abs()).fold(0.0, larger);
             outcome.at_most(format!("{name}, batches {batching}: |Gw − h|"), off, 1e-12);
         }
     }
@@ -248,7 +248,7 @@ fn quadratic_momentum(lab: &Lab) -> Result<Outcome, ClaimError> {
                 }
             }
             let size = 1.0 + norm2(runs[0].params());
-            worst = worst.max(distance(runs[0].params(), runs[1].params()) / size);
+            worst = larger(worst, distance(runs[0].params(), runs[1].params()) / size);
         }
         outcome.at_most(
             format!("random D, β = {beta:.2}, γ = {gamma:.2}: largest difference in 500 steps"),

@@ -1,6 +1,6 @@
 //! Optimisation paths and regularisation paths.
 
-use super::{angle, distance, largest_margin, values};
+use super::{angle, distance, larger, largest_margin, values};
 use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use crate::linalg::{Matrix, sum_abs};
 use crate::norms::NormSpec;
@@ -53,7 +53,7 @@ fn pair(lab: &Lab, seed: u64) -> Result<Pair, ClaimError> {
     let mut trail: Vec<(f64, Vec<f64>)> = Vec::new();
     let run = lab.watch(
         &task,
-        |step| step.is_multiple_of(500),
+        |step| step.is_multiple_of(10),
         |snapshot| {
             let w = snapshot.point.params;
             if trail.last().is_none_or(|(norm, _)| sum_abs(w) > norm + 0.01) {
@@ -75,7 +75,7 @@ fn stagewise(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let pairs: Vec<Pair> =
         (1..=lab.choose(12u64, 60)).into_par_iter().map(|seed| pair(lab, seed)).collect::<Result<_, _>>()?;
-    let stationarity = pairs.iter().map(|pair| pair.path.stationarity()).fold(0.0, f64::max);
+    let stationarity = pairs.iter().map(|pair| pair.path.stationarity()).fold(0.0, larger);
     outcome.at_most(
         "violation of the LASSO path's optimality conditions, over all knots and data",
         stationarity,
@@ -84,13 +84,13 @@ fn stagewise(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (monotone, others): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(|pair| pair.path.is_monotone());
     outcome.at_least("data sets with a monotone path", monotone.len() as f64, 1.0);
     outcome.at_least("data sets with a path that is not", others.len() as f64, 1.0);
-    let worst = monotone.iter().map(|pair| pair.excess).fold(0.0, f64::max);
+    let worst = monotone.iter().map(|pair| pair.excess).fold(0.0, larger);
     outcome.at_most("monotone paths: ‖w‖₁ of the limit over the smallest − 1, largest", worst, 1e-4);
     let off = |pair: &&Pair| {
         let miss = |(norm, w): &(f64, Vec<f64>)| distance(w, &pair.path.at_norm(*norm));
-        pair.trail.iter().map(miss).fold(0.0, f64::max)
+        pair.trail.iter().map(miss).fold(0.0, larger)
     };
-    let apart = monotone.iter().map(off).fold(0.0, f64::max);
+    let apart = monotone.iter().map(off).fold(0.0, larger);
     outcome.at_most("monotone paths: distance of descent and LASSO at equal norm, largest", apart, 1e-2);
     let furthest = others.iter().max_by(|a, b| a.excess.total_cmp(&b.excess));
     let larger = furthest.map_or(f64::NAN, |pair| pair.excess);
@@ -136,7 +136,7 @@ fn regularisation_path(lab: &Lab) -> Result<Outcome, ClaimError> {
             let (mut turns, mut gap) = (Vec::new(), 0.0f64);
             for level in [5.0, 50.0, 500.0, 5000.0] {
                 let found = constrained_loss(&rows, &norm, &layout, level / judge.margin)?;
-                gap = gap.max(found.relative_gap());
+                gap = larger(gap, found.relative_gap());
                 turns.push(angle(&found.weights, &judge.direction));
             }
             outcome.at_most(format!("data {seed}, {norm}: duality gap of ŵ(c), largest over c"), gap, 1e-8);
@@ -185,7 +185,7 @@ fn two_paths(lab: &Lab) -> Result<Outcome, ClaimError> {
         for (size, w) in &trail {
             let found = constrained_loss(&rows, &norm, &layout, *size)?;
             let turn = angle(w, &found.weights);
-            widest = widest.max(turn);
+            widest = larger(widest, turn);
             curve.push([*size, turn.max(1e-9)]);
         }
         let last = curve[curve.len() - 1][1];

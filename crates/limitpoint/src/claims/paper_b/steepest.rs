@@ -1,6 +1,6 @@
 //! The steepest step, and steepest descent on losses with a finite root.
 
-use super::{distance, values};
+use super::{distance, larger, values};
 use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use crate::linalg::dot;
 use crate::norms::NormSpec;
@@ -57,7 +57,7 @@ fn worst_over_norms(
                 stream.fill_normal(&mut g);
                 stream.fill_normal(&mut v);
                 let miss = measure(&mut *norm, &g, &v);
-                worst = if miss.is_nan() { f64::INFINITY } else { worst.max(miss) };
+                worst = larger(worst, miss);
                 count += 1;
             }
         }
@@ -159,7 +159,7 @@ fn subdifferentials(lab: &Lab) -> Result<Outcome, ClaimError> {
         let mut z = vec![0.0; v.len()];
         norm.project_subdifferential(v, g, 0.0, &mut z);
         let size = norm.value(v);
-        (norm.dual(&z) - 1.0).abs().max((dot(&z, v) / size - 1.0).abs())
+        larger((norm.dual(&z) - 1.0).abs(), (dot(&z, v) / size - 1.0).abs())
     })?;
     outcome.at_most(format!("‖z‖_* = 1 and ⟨z, v⟩ = ‖v‖ of {count} projections onto ∂‖v‖"), tied, 1e-9);
     let (young, count) = worst_over_norms(lab, |norm, g, _| {

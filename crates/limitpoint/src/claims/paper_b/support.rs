@@ -1,6 +1,6 @@
 //! Support vectors, and the growth lemmas behind Theorem 7.
 
-use super::{angle, largest_margin, values};
+use super::{angle, larger, largest_margin, smaller, values};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::data::{Dataset, Targets};
 use crate::linalg::{Eigen, Matrix, add_scaled, dot, matmul_nt, norm2};
@@ -69,7 +69,7 @@ fn concentration(lab: &Lab) -> Result<Outcome, ClaimError> {
         let margins: Vec<f64> =
             values(&data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, &judge.direction)).collect();
         let is_support = |n: usize| margins[n] <= judge.margin * (1.0 + 1e-9);
-        let second = (0..data.len()).filter(|n| !is_support(*n)).map(|n| margins[n]).fold(f64::INFINITY, f64::min);
+        let second = (0..data.len()).filter(|n| !is_support(*n)).map(|n| margins[n]).fold(f64::INFINITY, smaller);
         // ‖II‖/‖I‖ at moments of the run, and the exponent of its bound
         let mut trail: Vec<(f64, f64, f64)> = Vec::new();
         lab.watch(
@@ -89,12 +89,12 @@ fn concentration(lab: &Lab) -> Result<Outcome, ClaimError> {
         // the constant C is fitted on the first tenth; afterwards the bound must hold
         let early = trail.len() / 10;
         let log_c =
-            trail[..early.max(1)].iter().map(|(_, ratio, exponent)| ratio.ln() + exponent).fold(f64::MIN, f64::max);
+            trail[..early.max(1)].iter().map(|(_, ratio, exponent)| ratio.ln() + exponent).fold(f64::MIN, larger);
         let excess = trail[early..]
             .iter()
             .filter(|(_, ratio, _)| *ratio > 0.0)
             .map(|(_, ratio, exponent)| ratio.ln() + exponent - log_c)
-            .fold(f64::NEG_INFINITY, f64::max);
+            .fold(f64::NEG_INFINITY, larger);
         outcome.at_most(format!("data {seed}: ln(‖II‖/‖I‖) + (γ̄ − γ)‖w‖/2 − ln C, largest later"), excess, 0.0);
         let last = trail[trail.len() - 1].1;
         outcome.at_most(format!("data {seed}: the rest at L = 10^−2000"), last, 1e-6);
@@ -131,7 +131,7 @@ fn draws(lab: &Lab, dimension: usize) -> Result<Vec<(usize, f64)>, ClaimError> {
         matmul_nt(&mut gram, &support.data, &support.data, size, dimension, size);
         let mut eigen = Eigen::new(size);
         eigen.factor(&gram)?;
-        found.push((size, eigen.values().iter().copied().fold(f64::INFINITY, f64::min).max(0.0).sqrt()));
+        found.push((size, eigen.values().iter().copied().fold(f64::INFINITY, smaller).max(0.0).sqrt()));
     }
     Ok(found)
 }
@@ -146,7 +146,7 @@ fn few_vectors(lab: &Lab) -> Result<Outcome, ClaimError> {
             most as f64,
             dimension as f64,
         );
-        let least = found.iter().map(|(_, sigma)| *sigma).fold(f64::INFINITY, f64::min);
+        let least = found.iter().map(|(_, sigma)| *sigma).fold(f64::INFINITY, smaller);
         outcome.at_least(format!("d = {dimension}: smallest singular value of the support"), least, 1e-6);
     }
     Ok(outcome)
@@ -208,7 +208,7 @@ fn growth(lab: &Lab) -> Result<Outcome, ClaimError> {
             for k in -20..=20 {
                 let delta = epsilon * f64::from(k) / 20.0;
                 let factor = (1.0 + p) / (1.0 + p * (lambda + delta));
-                worst = worst.max(1.0 + p * bar - factor);
+                worst = larger(worst, 1.0 + p * bar - factor);
                 count += 1;
             }
         }
@@ -238,7 +238,7 @@ fn growth(lab: &Lab) -> Result<Outcome, ClaimError> {
             data.inputs.add_row(n, (-q - log_loss).exp() * y, &mut pull);
         }
         eigen.factor(&pull)?;
-        let p = eigen.values().iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let p = eigen.values().iter().copied().fold(f64::NEG_INFINITY, larger);
         let next = product(process.params());
         let change: Vec<f64> = next.iter().zip(&w).map(|(a, b)| a - b).collect();
         eigen.factor(&change)?;
