@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use super::{Experiment, ExperimentRecord, RecipeSource, RunOptions, Status, plan};
+use super::{CertifyOptions, Experiment, ExperimentRecord, RecipeSource, RunOptions, Status, certify_run, plan};
+use crate::certificates::{Claim, DocumentError, Evidence, Measure, Subject, Tolerances};
 use crate::data::{DataSpec, File};
+use crate::models::ModelSpec;
 
 /// A folder that is gone when the test is over.
 struct Folder(PathBuf);
@@ -49,15 +51,34 @@ fn a_sparse_recipe_runs_to_its_files_and_the_judge_knows_the_optimum() {
     assert_eq!((record.data.examples, record.data.test_examples, &record.data.input_shape[..]), (40, 20, &[3000][..]));
     assert_eq!(record.runs.len(), 2);
     for run in &record.runs {
-        assert!(run.metrics.last("log_loss").is_some() || run.steps > 0);
+        assert!(run.steps > 0);
         assert!(run.test_accuracy.is_some_and(|accuracy| (0.0..=1.0).contains(&accuracy)));
         assert!(run.portrait.decision.is_none() && run.portrait.features.is_none(), "nothing to paint");
         assert!(folder.0.join(&run.name).join("checkpoints/final.safetensors").exists());
     }
+    let certificate = certify_run(&folder.0.join(&record.runs[0].name), &CertifyOptions::default()).unwrap();
+    assert!(matches!(certificate.evidence, Evidence::Margin(_)), "{}", certificate.statement);
     // 40 × 3000 entries are few enough for the judge, and no run beats it
     let line = record.references.iter().find(|line| line.column == "margin.l2").expect("an optimum");
     let reached = record.runs[0].metrics.last("margin.l2").unwrap();
     assert!(reached > 0.0 && reached <= line.value * (1.0 + 1e-9), "{reached} of {}", line.value);
+}
+
+#[test]
+fn what_needs_dense_inputs_says_so_where_they_would_be_too_large() {
+    let spec = crate::data::SparseGaussians { count: 100, dimension: 1_000_000, nonzeros: 5, ..Default::default() };
+    let data = spec.generate(&crate::numeric::Streams::new(1)).unwrap().train;
+    let (norm, weights) = (crate::norms::NormSpec::L2, vec![0.0; 1_000_000]);
+    let problem = crate::reference::MarginProblem::linear(&data, norm.clone()).unwrap_err().to_string();
+    let settings = crate::certificates::PolishSettings::default();
+    let polish = crate::certificates::polish(&ModelSpec::Linear, &data, &weights, &norm, &settings);
+    for error in [problem, polish.unwrap_err().to_string()] {
+        assert!(error.contains("sparse gaussians") && error.contains("100 x 1000000"), "{error}");
+    }
+    let subject = Subject { data: &data, model: &ModelSpec::Linear, weights: &weights, start: None };
+    let claim = Claim::LargestMargin { measure: Measure::Norm(norm) };
+    let error = crate::certificates::judge(&claim, &Tolerances::default(), &subject).unwrap_err();
+    assert!(matches!(error, DocumentError::TooLarge { entries: 100_000_000, .. }), "{error}");
 }
 
 #[test]

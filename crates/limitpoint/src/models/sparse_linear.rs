@@ -73,7 +73,7 @@ impl SparseLinear {
     }
 }
 
-/// Calls `work` with ranges that cover 0..`blocks`, on the whole team if the pass is worth it.
+/// Calls `work` with `share(worker, workers)` of every worker, or with all there is if the pass is not worth a team.
 fn spread(
     team: &Team,
     cost: usize,
@@ -87,9 +87,9 @@ fn spread(
     }
 }
 
-/// out[c] = Σ over the entries x of the row in column k of x · v(k)[c], for up to `LANES` numbers.
+/// out[c] = Σ x · entry(k, c) over the entries x of the row, k their columns, for up to `LANES` numbers c.
 #[inline(always)]
-fn combine<'a>(row: (&[u32], &[f64]), out: &mut [f64], entry: impl Fn(usize, usize) -> f64 + 'a) {
+fn combine(row: (&[u32], &[f64]), out: &mut [f64], entry: impl Fn(usize, usize) -> f64) {
     let mut sums = [0.0; LANES];
     let sums = &mut sums[..out.len()];
     for (&k, x) in row.0.iter().zip(row.1) {
@@ -129,7 +129,7 @@ impl Model for SparseLinear {
         let (inputs, batch, outputs, d) = (&*self.inputs, self.batch.as_deref(), self.outputs, self.inputs.cols());
         let count = self.scores.len() / outputs;
         let scores = SharedSlice::new(&mut self.scores);
-        let cost = inputs.stored() / inputs.rows() * count * outputs;
+        let cost = inputs.stored() * count / inputs.rows() * outputs;
         let share = |part, parts| match batch {
             None => inputs.share(part, parts),
             Some(_) => count * part / parts..count * (part + 1) / parts,

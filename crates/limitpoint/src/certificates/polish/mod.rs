@@ -33,6 +33,7 @@ use crate::data::Dataset;
 use crate::linalg::norm2;
 use crate::models::{Compute, Kink, Model, ModelError, ModelSpec};
 use crate::norms::{Norm, NormError, NormSpec};
+use crate::reference::ReferenceError;
 
 /// What polish aims for.
 ///
@@ -188,6 +189,8 @@ pub fn polish(
     settings: &PolishSettings,
 ) -> Result<Polished, PolishError> {
     settings.check()?;
+    // the rows of the tangent problem are dense, whatever the inputs are
+    data.dense().map_err(|error| CertificateError::from(ReferenceError::from(error)))?;
     let outputs = crate::models::MarginMap::new(&data.targets).outputs();
     let mut model = spec.build(&data.inputs, outputs, Compute::default())?;
     let mut measure = norm.build(model.layout())?;
