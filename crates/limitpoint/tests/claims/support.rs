@@ -3,7 +3,7 @@
 use limitpoint::data::{Dataset, Gaussians, Targets, TeacherStudent};
 use limitpoint::driver::{Batching, Descent, FlowRun, Process, run};
 use limitpoint::flows::{FlowSpec, Tolerance};
-use limitpoint::linalg::{Matrix, add_scaled, dot, norm2};
+use limitpoint::linalg::Matrix;
 use limitpoint::losses::LossSpec;
 use limitpoint::models::{Activation, Compute, Initialiser, ModelSpec};
 use limitpoint::numeric::Streams;
@@ -92,33 +92,6 @@ pub fn largest_fall(series: impl IntoIterator<Item = f64>) -> f64 {
         previous = value;
         worst.max(fall)
     })
-}
-
-/// An orthonormal basis of the span of the rows (Gram–Schmidt, twice for safety).
-pub fn row_space(rows: &Matrix) -> Vec<Vec<f64>> {
-    let mut basis: Vec<Vec<f64>> = Vec::new();
-    for n in 0..rows.rows {
-        let mut v = rows.row(n).to_vec();
-        for _ in 0..2 {
-            for b in &basis {
-                let along = dot(b, &v);
-                add_scaled(&mut v, -along, b);
-            }
-        }
-        let size = norm2(&v);
-        if size > 1e-10 * norm2(rows.row(n)) {
-            v.iter_mut().for_each(|x| *x /= size);
-            basis.push(v);
-        }
-    }
-    basis
-}
-
-/// The part of `v` in the span of an orthonormal basis.
-pub fn projection(basis: &[Vec<f64>], v: &[f64]) -> Vec<f64> {
-    let mut out = vec![0.0; v.len()];
-    basis.iter().for_each(|b| add_scaled(&mut out, dot(b, v), b));
-    out
 }
 
 /// max |aᵢ − bᵢ|.

@@ -1,0 +1,128 @@
+//! Claims of the papers as a user tries them, and what bad input to their experiments is answered with.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+mod program;
+use program::{limitpoint, stderr, stdout};
+
+/// A folder that is gone when the test is over.
+struct Home(PathBuf);
+
+impl Home {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("limitpoint-reproduce-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder for the test");
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_list_names_all_claims_and_their_state() {
+    let output = limitpoint(&["reproduce", "--list"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("ready  B.thm5 ") && text.contains("open   A.fig1L"), "{text}");
+    let output = limitpoint(&["reproduce", "--list", "--format", "json"]);
+    let list: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let count = |state: &str| list["claims"].as_array().unwrap().iter().filter(|claim| claim["state"] == state).count();
+    // entries of the catalogue for papers A, C and D; paper B has 29, some of them split, some with a printed form
+    assert_eq!(count("open"), 26 + 42 + 38);
+    assert!(count("ready") >= 29);
+}
+
+#[test]
+fn a_claim_and_its_printed_form_are_tried_and_written_down() {
+    let home = Home::new("claim");
+    let out = home.path("out");
+    let output = limitpoint(&["reproduce", "B.prop2a", "B.fig1a", "--format", "json", "--out", &out]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let answer: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let claims = answer["claims"].as_array().unwrap();
+    let ids: Vec<&str> = claims.iter().map(|claim| claim["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["B.ex2", "B.prop2a", "B.prop2a.printed"]);
+    let verdicts: Vec<&str> = claims.iter().map(|claim| claim["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["certified", "certified", "refuted"]);
+    for claim in claims {
+        for key in ["statement", "expected", "measured", "scale"] {
+            assert!(!claim[key].as_str().unwrap().is_empty(), "{key}");
+        }
+        assert!(claim["seconds"].as_f64().unwrap() >= 0.0 && claim["scale"] == "quick");
+    }
+    let page = std::fs::read_to_string(format!("{out}/gallery.html")).unwrap();
+    assert!(page.contains("Figure 1a") && page.contains("<svg") && page.contains("3 of 3"), "{}", page.len());
+    assert!(std::fs::read_to_string(format!("{out}/figures/figure-1a.svg")).unwrap().contains("<circle"));
+    let kept: Value = serde_json::from_str(&std::fs::read_to_string(format!("{out}/claims.json")).unwrap()).unwrap();
+    assert_eq!(kept, answer);
+}
+
+#[test]
+fn a_claim_that_does_not_exist_is_answered_with_the_nearest() {
+    let output = limitpoint(&["reproduce", "B.thm99"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean 'B.thm"), "{}", stderr(&output));
+    let output = limitpoint(&["reproduce", "A.thm3.1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("cannot be run yet"), "{}", stderr(&output));
+}
+
+/// Runs an experiment of paper B that must end in trouble and say `word`; returns what was said.
+fn refused(name: &str, code: i32, arguments: &[&str], word: &str) {
+    let home = Home::new(name);
+    let out = home.path("out");
+    let output = limitpoint(&[&["run"], arguments, &["--out", &out]].concat());
+    let talk = stderr(&output) + &stdout(&output);
+    assert_eq!(output.status.code(), Some(code), "{talk}");
+    assert!(talk.contains(word), "'{word}' is not in: {talk}");
+}
+
+#[test]
+fn inconsistent_constraints_are_refused_by_their_row() {
+    let rows = "rows=[[1.0, 1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0, 2.0]], values=[1.0, 3.0]";
+    let optimiser = format!(
+        "optimiser={{constrained-mirror={{potential=\"entropy\", constraint={{affine={{{rows}}}}}}}}}"
+    );
+    refused("constraints", 2, &["b-simplex", &optimiser], "row 1 contradicts the rows before it");
+}
+
+#[test]
+fn the_entropy_needs_a_positive_start() {
+    let arguments = ["b-example-2", "optimiser=mirror(potential=entropy)", "initialiser=constant(value=-1)"];
+    refused("entropy", 2, &arguments, "-1");
+}
+
+#[test]
+fn a_singular_metric_is_refused_with_its_value() {
+    let optimiser = "optimiser={steepest={norm={quadratic={diagonal=[1.0, 0.0, 1.0]}}}}";
+    refused("metric", 2, &["b-example-4", optimiser], "0");
+}
+
+#[test]
+fn a_step_above_its_bound_is_said_with_the_bound() {
+    let home = Home::new("step");
+    let out = home.path("out");
+    let output = limitpoint(&[
+        "run",
+        "b-margins",
+        "optimiser=gradient",
+        "schedule=constant(rate=5)",
+        "stop.steps=10",
+        "--out",
+        &out,
+    ]);
+    let talk = stderr(&output);
+    assert!(talk.contains("warning: the step size 5 is above") && talk.contains("1/(B² L(θ₀))"), "{talk}");
+    let calm = limitpoint(&["run", "b-nearest", "optimiser=gradient", "stop.steps=10", "--out", &home.path("calm")]);
+    assert!(!stderr(&calm).contains("warning"), "{}", stderr(&calm));
+}
