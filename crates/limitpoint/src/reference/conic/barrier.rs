@@ -74,17 +74,6 @@ impl Barrier {
         self.start.len()
     }
 
-    /// −⟨φ'(s), s⟩, the same for all s: on the central path the gap is at most μ times this.
-    pub fn degree(&self) -> f64 {
-        let one = |cell: &Cell| match cell {
-            Cell::Nonnegative(rows) => rows.len() as f64,
-            Cell::SecondOrder(_) => 2.0,
-            Cell::Power(..) => 3.0,
-            Cell::Semidefinite(size, _) => *size as f64,
-        };
-        self.cells.iter().map(one).sum()
-    }
-
     /// The values of all affine functions at y, if y lies strictly inside.
     pub fn values(&self, y: &[f64]) -> Option<Vec<f64>> {
         let values: Vec<f64> = self.program.rows.iter().map(|row| row.at(y)).collect();
@@ -244,7 +233,7 @@ mod tests {
     use crate::numeric::Streams;
     use crate::params::ParamLayout;
 
-    /// ∇φ against differences of nothing but itself: ∇²φ times a small step; and the degree against ⟨∇φ, s⟩.
+    /// ∇φ against differences of nothing but itself: ∇²φ times a small step.
     #[test]
     fn gradients_and_curvatures_belong_together() {
         let layout = ParamLayout::new([("a", 2, 3), ("b", 1, 2)]).unwrap();
@@ -279,7 +268,7 @@ mod tests {
                 let error = (up[i] - down[i]) / 2e-6 - dot(matrix.row(i), &d);
                 assert!(error.abs() <= 1e-6 * size, "{norm}: row {i} is off by {error:e} of {size:e}");
             }
-            assert!(barrier.degree() >= 2.0 && barrier.values(&vec![2.0; n]).is_none(), "{norm}");
+            assert!(barrier.values(&vec![2.0; n]).is_none(), "{norm}");
         }
     }
 }
