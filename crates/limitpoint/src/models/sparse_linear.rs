@@ -230,7 +230,8 @@ mod tests {
     }
 
     fn close(a: &[f64], b: &[f64]) -> bool {
-        a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= 1e-12 * (1.0 + max_abs(b)))
+        let tolerance = 1e-12 * (1.0 + max_abs(b));
+        a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= tolerance)
     }
 
     #[test]
