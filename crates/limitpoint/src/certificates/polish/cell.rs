@@ -106,7 +106,7 @@ impl CellProgram<'_> {
         let (n, d, m) = self.sizes();
         let mut x = self.start(start);
         let mut best = self.conclude(&x, 0);
-        let (mut stale, mut reference) = (0, f64::INFINITY);
+        let (mut stale, mut reference, mut centred) = (0, f64::INFINITY, f64::INFINITY);
         for iteration in 1..=ITERATIONS {
             let residual = self.residual(&x);
             let scaling = Scaling::new(self, &x);
@@ -134,6 +134,10 @@ impl CellProgram<'_> {
             stale += 1;
             if point.gap < 0.5 * reference {
                 (stale, reference) = (0, point.gap);
+            }
+            // far from the solution the gap is near 1 whatever happens, and μ shows the progress
+            if point.gap > 0.1 && mu < 0.5 * centred {
+                (stale, centred) = (0, mu);
             }
             let lost = iteration > 10 && point.gap > 100.0 * best.gap;
             if point.gap < best.gap {
@@ -201,9 +205,11 @@ impl CellProgram<'_> {
                 x.dual = vec![0.0; m * d];
             }
             Ball::Diamond | Ball::Cube => {
-                let largest = max_abs(&x.u);
-                let bound = |u: &f64| if cube { 1.0 } else { 1.3 * u.abs() + 0.1 * largest };
-                x.reach = x.u.iter().map(bound).collect();
+                // β − |u| the larger the cheaper, so that all products with the multipliers are alike
+                let value: f64 = x.u.iter().enumerate().map(|(k, u)| self.costs[k / d] * u.abs()).sum();
+                let room = |k: usize| 0.3 * x.u[k].abs() + value / ((m * d) as f64 * self.costs[k / d]);
+                let bound = |k: usize| if cube { 1.0 } else { x.u[k].abs() + room(k) };
+                x.reach = (0..m * d).map(bound).collect();
                 x.upper = x.reach.iter().zip(&x.u).map(|(b, u)| b - u).collect();
                 x.lower = x.reach.iter().zip(&x.u).map(|(b, u)| b + u).collect();
                 let dual = |k: usize| if cube { 1.0 / (m * d) as f64 } else { 0.5 * self.costs[k / d] };

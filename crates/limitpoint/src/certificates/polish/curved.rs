@@ -24,6 +24,17 @@ use super::shallow::{Ball, Neurons, Shallow};
 use crate::linalg::{Matrix, dot, matmul_tn, max_abs, norm2, sum_abs};
 use crate::models::Activation;
 
+/// τ below which plain Newton steps are tried, and multipliers stay near.
+const NEAR: f64 = 1e-3;
+
+/// The least multiple of the identity that is added where the system needs one, relative to its largest entry: with less
+/// of it a singular system stays singular to rounding.
+const LEAST: f64 = 1e-6;
+
+/// A τ below the first that has not halved in as many steps as the second says is as small as rounding allows.
+const SETTLED: f64 = 1e-8;
+const PATIENCE: usize = 100;
+
 /// The problem for neurons with fixed signs of a_j.
 pub(super) struct CurvedProgram<'a> {
     pub shallow: &'a Shallow,
@@ -279,30 +290,39 @@ impl CurvedProgram<'_> {
         let mut state = State::new(self.ball, x, &terms, mu);
         let (mut best, mut best_tau) = (state.clone(), f64::INFINITY);
         let (mut damping, mut solves, mut iteration) = (0.0_f64, 0, 0);
+        let (mut reference, mut since, mut changed) = (f64::INFINITY, 0, 0);
         while iteration < iterations {
             let tau = self.tau(&state, &terms);
             if tau < best_tau {
                 (best, best_tau) = (state.clone(), tau);
             }
-            if tau <= target {
+            if best_tau < 0.5 * reference {
+                (reference, since) = (best_tau, iteration);
+            }
+            if tau <= target || (reference < SETTLED && iteration > since + PATIENCE) {
                 break;
             }
             let error = self.residual(&state, &terms, mu);
-            if error < 10.0 * mu {
+            // rounding may keep the residual above 10 μ
+            let stuck = best_tau < SETTLED && tau < SETTLED && iteration > changed + 15;
+            if error < 10.0 * mu || stuck {
                 if mu < 1e-17 {
                     break;
                 }
                 mu *= 0.2;
+                changed = iteration;
                 state.level = best_level(&terms.margins, mu);
                 state.slack = terms.margins.iter().map(|q| q - state.level).collect();
                 continue;
             }
             iteration += 1;
             let mut system = System::new(self, &state, &terms, mu);
-            if tau < 1e-3 {
+            // far away multipliers may jump, near a KKT point they may not
+            let limit = if tau < NEAR { (4.0 * best_tau).max(tau) } else { f64::INFINITY };
+            if tau < NEAR {
                 solves += 1;
                 system.factor(0.0);
-                if let Some((next, next_terms)) = self.newton_step(&system, &state, mu, 0.7 * error) {
+                if let Some((next, next_terms)) = self.newton_step(&system, &state, mu, (0.7 * error, limit)) {
                     (state, terms, damping) = (next, next_terms, 0.0);
                     continue;
                 }
@@ -317,16 +337,10 @@ impl CurvedProgram<'_> {
                 solves += 1;
                 good = system.factor(damping);
             }
-            match self.search(&system, &state, &terms, mu) {
+            match self.search(&system, &state, &terms, mu, limit) {
                 Some((next, next_terms, share)) => {
                     damping = match share {
-                        _ if share >= 0.5 => {
-                            if damping > 1e-12 * system.typical {
-                                damping / 8.0
-                            } else {
-                                0.0
-                            }
-                        }
+                        _ if share >= 0.5 && damping > 0.0 => (damping / 8.0).max(LEAST * system.typical),
                         _ if share >= 0.1 => damping,
                         _ => (4.0 * damping).max(1e-5 * system.typical),
                     };
@@ -373,8 +387,14 @@ impl CurvedProgram<'_> {
         .fold(0.0, f64::max)
     }
 
-    /// The full Newton step, if it is feasible and leaves a residual below `wanted`.
-    fn newton_step(&self, system: &System, state: &State, mu: f64, wanted: f64) -> Option<(State, Terms)> {
+    /// The full Newton step, if it is feasible and leaves a residual and a τ of at most these.
+    fn newton_step(
+        &self,
+        system: &System,
+        state: &State,
+        mu: f64,
+        (residual, tau): (f64, f64),
+    ) -> Option<(State, Terms)> {
         let change = system.direction(state, mu);
         let mut next = state.clone();
         let (primal, dual) = state.steps(&change, true);
@@ -383,11 +403,20 @@ impl CurvedProgram<'_> {
         next.level = state.level + primal * change.level;
         next.slack = terms.margins.iter().map(|q| q - next.level).collect();
         let feasible = next.slack.iter().all(|s| *s > 0.0) && next.level > 0.0;
-        (feasible && self.residual(&next, &terms, mu) <= wanted).then_some((next, terms))
+        let good = feasible && self.residual(&next, &terms, mu) <= residual && self.tau(&next, &terms) <= tau;
+        good.then_some((next, terms))
     }
 
-    /// A step that decreases the barrier function, and its share of the longest one.
-    fn search(&self, system: &System, state: &State, terms: &Terms, mu: f64) -> Option<(State, Terms, f64)> {
+    /// A step that decreases the barrier function and leaves τ at most `limit`, and its share of the longest
+    /// one.
+    fn search(
+        &self,
+        system: &System,
+        state: &State,
+        terms: &Terms,
+        mu: f64,
+        limit: f64,
+    ) -> Option<(State, Terms, f64)> {
         let change = system.direction(state, mu);
         let (longest, dual) = state.steps(&change, false);
         let slope = dot(&system.gradient, &change.x);
@@ -404,7 +433,9 @@ impl CurvedProgram<'_> {
                     next.level = level;
                     next.slack = terms.margins.iter().map(|q| q - level).collect();
                     next.recentre(mu);
-                    return Some((next, terms, step / longest));
+                    if limit == f64::INFINITY || self.tau(&next, &terms) <= limit {
+                        return Some((next, terms, step / longest));
+                    }
                 }
             }
             step *= 0.5;

@@ -12,7 +12,13 @@
 use super::cell::{CellProgram, Iterate, Residual};
 use super::scaling::Scaling;
 use super::shallow::Ball;
-use crate::linalg::{Cholesky, add_scaled, dot, matmul_tn};
+use crate::linalg::{Cholesky, add_scaled, dot, matmul_tn, norm2};
+
+/// Pivots of S, relative to its diagonal, below which rounding is all there is.
+const PIVOT: f64 = 1e-15;
+
+/// Pivots of a block, relative to its diagonal, below which it is factored from its rows.
+const LOST: f64 = 1e-4;
 
 /// Factors of the blocks and of S.
 pub(super) struct Factor {
@@ -20,14 +26,18 @@ pub(super) struct Factor {
     blocks: Vec<f64>,
     /// L_j⁻¹ B_jᵀ, neuron by neuron: (neurons · features) × examples.
     half: Vec<f64>,
+    /// S^{−1/2} of the diagonal, and the factor of S scaled by it.
+    scale: Vec<f64>,
     margins: std::cell::RefCell<Cholesky>,
     /// S⁻¹ 1, for the level of ℓ∞.
     ones: Vec<f64>,
 }
 
-/// Factors a symmetric positive definite matrix in place (lower triangle of the rows); false if it is not.
+/// Factors a symmetric positive definite matrix in place (lower triangle of the rows); false if a pivot is no more than
+/// what rounding leaves of its row.
 fn cholesky(a: &mut [f64], d: usize) -> bool {
     for i in 0..d {
+        let diagonal = a[i * d + i];
         for j in 0..=i {
             let (head, row) = a.split_at_mut(i * d);
             let other = if j < i { &head[j * d..j * d + j] } else { &[][..] };
@@ -36,7 +46,7 @@ fn cholesky(a: &mut [f64], d: usize) -> bool {
                 row[j] = (row[j] - sum) / head[j * d + j];
             } else {
                 let pivot = row[i] - sum;
-                if pivot.is_nan() || pivot <= 0.0 {
+                if pivot.is_nan() || pivot <= LOST * diagonal {
                     return false;
                 }
                 row[i] = pivot.sqrt();
@@ -44,6 +54,43 @@ fn cholesky(a: &mut [f64], d: usize) -> bool {
         }
     }
     true
+}
+
+/// The same factor of Σ weight · row rowᵀ + diagonal, from the rows: large ones are rotated in first, so that small ones
+/// keep what they say about directions that no large one has.
+///
+/// The sum itself forgets it: next to a curvature of 10⁹ a diagonal of 10⁻⁹ is rounding. (Cox and Higham 1998,
+/// "Stability of Householder QR factorization for weighted least squares problems", for rows in falling order.)
+fn rotate(out: &mut [f64], rows: &[f64], weights: &[f64], diagonal: &[f64]) -> bool {
+    let d = diagonal.len();
+    let curved = rows.chunks_exact(d).zip(weights).filter(|(_, weight)| **weight > 0.0);
+    let scaled = |(row, weight): (&[f64], &f64)| row.iter().map(|x| x * weight.sqrt()).collect::<Vec<f64>>();
+    let mut all: Vec<Vec<f64>> = curved.map(scaled).collect();
+    for (a, value) in diagonal.iter().enumerate() {
+        let mut row = vec![0.0; d];
+        row[a] = value.sqrt();
+        all.push(row);
+    }
+    let mut order: Vec<(f64, usize)> = all.iter().enumerate().map(|(k, row)| (norm2(row), k)).collect();
+    order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    // row c of Lᵀ against entry c of the row
+    let mut upper: Vec<f64> = vec![0.0; d * d];
+    for (_, k) in order {
+        let row = &mut all[k];
+        for c in 0..d {
+            let own = &mut upper[c * d + c..(c + 1) * d];
+            if row[c] == 0.0 {
+                continue;
+            }
+            let length = own[0].hypot(row[c]);
+            let (cosine, sine) = (own[0] / length, row[c] / length);
+            for (a, b) in own.iter_mut().zip(&mut row[c..]) {
+                (*a, *b) = (cosine * *a + sine * *b, cosine * *b - sine * *a);
+            }
+        }
+    }
+    (0..d * d).for_each(|k| out[k] = upper[k % d * d + k / d]);
+    (0..d).all(|c| upper[c * d + c].is_finite() && upper[c * d + c] > 0.0)
 }
 
 /// x ← L⁻¹ x.
@@ -98,7 +145,10 @@ impl Factor {
             }
             (0..d).for_each(|a| block[a * d + a] += scaling.diagonal[j * d + a]);
             if !cholesky(block, d) {
-                return None;
+                let weights: Vec<f64> = (0..n).map(|i| scaling.curvature[i * m + j]).collect();
+                if !rotate(block, &turned, &weights, &scaling.diagonal[j * d..(j + 1) * d]) {
+                    return None;
+                }
             }
             let mut column = vec![0.0; d];
             for (i, row) in turned.chunks_exact(d).enumerate() {
@@ -115,11 +165,23 @@ impl Factor {
             let kinks = (i * m..(i + 1) * m).map(|k| program.jumps[k].powi(2) / scaling.stiffness[k]).sum::<f64>();
             gram[i * n + i] += x.slack[i] / x.lambda[i] + kinks;
         }
+        // on a unit diagonal, where a pivot lost to rounding shows: a margin that the others determine is left out
+        let scale: Vec<f64> = (0..n).map(|i| gram[i * n + i].sqrt().recip()).collect();
+        gram.iter_mut().enumerate().for_each(|(k, g)| *g *= scale[k / n] * scale[k % n]);
         let mut margins = Cholesky::new(n);
-        margins.factor(&gram, 0.0).ok()?;
+        margins.factor(&gram, PIVOT).ok()?;
+        let mut factor = Self { blocks, half, scale, margins: std::cell::RefCell::new(margins), ones: Vec::new() };
         let mut ones = vec![1.0; n];
-        margins.solve(&mut ones);
-        Some(Self { blocks, half, margins: std::cell::RefCell::new(margins), ones })
+        factor.solve_margins(&mut ones);
+        factor.ones = ones;
+        Some(factor)
+    }
+
+    /// r ← S⁻¹ r.
+    fn solve_margins(&self, r: &mut [f64]) {
+        r.iter_mut().zip(&self.scale).for_each(|(r, s)| *r *= s);
+        self.margins.borrow_mut().solve(r);
+        r.iter_mut().zip(&self.scale).for_each(|(r, s)| *r *= s);
     }
 
     /// Δu and Δλ (and ΔT, where `level` is given) for right-hand sides ρ and r; Δu in the given basis.
@@ -133,7 +195,7 @@ impl Factor {
             forward(&self.blocks[j * d * d..(j + 1) * d * d], x);
             x.iter().enumerate().for_each(|(a, x)| add_scaled(&mut dlambda, -x, &self.half[(j * d + a) * n..][..n]));
         }
-        self.margins.borrow_mut().solve(&mut dlambda);
+        self.solve_margins(&mut dlambda);
         let mut dlevel = 0.0;
         if let Some(target) = level {
             dlevel = (target - dlambda.iter().sum::<f64>()) / self.ones.iter().sum::<f64>();
@@ -228,7 +290,7 @@ impl CellProgram<'_> {
                     r0 -= a0 * b0 + dot(&a, &b);
                     r.iter_mut().enumerate().for_each(|(k, r)| *r -= a0 * b[k] + b0 * a[k]);
                 }
-                let length = crate::linalg::norm2(&l);
+                let length = norm2(&l);
                 let quotient = (l0 * r0 - dot(&l, &r)) / ((l0 - length) * (l0 + length));
                 let rest: Vec<f64> = r.iter().zip(&l).map(|(r, l)| (r - quotient * l) / l0).collect();
                 let (v0, v) = scaling.apply(j, true, quotient, &rest);

@@ -26,6 +26,8 @@ pub(super) struct Settled<'a> {
     pub iterations: usize,
     /// Whether the last problem's solution has the slopes that the problem was made with.
     pub settled: bool,
+    /// Whether it could not be solved well enough to be of use.
+    pub refused: bool,
 }
 
 /// Products below this times the largest are dead.
@@ -34,12 +36,16 @@ const DEAD: f64 = 1e-6;
 /// The gap to which problems are solved in the end; rounding stops earlier.
 const EXACT: f64 = 1e-13;
 
+/// A gain below this makes a network worse, which only a problem that was not solved does: it would come out the same
+/// again.
+const WORSE: f64 = -1e-6;
+
 /// Repeats the convex problem until it returns what it was made from.
 pub(super) fn majorise<'a>(shallow: &'a Shallow, start: &Neurons, ball: Ball, rounds: usize) -> Settled<'a> {
     let mut neurons = start.clone();
     let mut products = neurons.products(1);
     let (mut iterations, mut tolerance) = (0, 1e-2);
-    let mut round = 0;
+    let (mut round, mut last) = (0, None);
     loop {
         round += 1;
         let program = problem(shallow, &neurons, &products, ball);
@@ -52,15 +58,24 @@ pub(super) fn majorise<'a>(shallow: &'a Shallow, start: &Neurons, ball: Ball, ro
         let after = value(shallow, &neurons, &solution.products, ball);
         let settled = keep.iter().all(|keep| *keep) && same_slopes(shallow, &program, &solution.products, &neurons);
         let gain = 1.0 - after / before;
-        let still = gain.abs() < 1e-10 || (settled && gain.abs() < 1e-7 && ball != Ball::Diamond);
-        if round >= rounds || (settled && still && tolerance == EXACT) {
-            return Settled { neurons, program, solution, rounds: round, iterations, settled };
+        // a problem that could not be solved better cannot tell smaller gains from none
+        let noise = if solution.gap < 1e-7 { solution.gap.max(1e-10) } else { 1e-10 };
+        let still = gain.abs() < noise || (settled && gain.abs() < 1e-7 && ball != Ball::Diamond);
+        let refused = gain <= WORSE && tolerance == EXACT;
+        let end = round >= rounds || refused || (settled && still && tolerance == EXACT);
+        let own = Settled { neurons: neurons.clone(), program, solution, rounds: round, iterations, settled, refused };
+        if end {
+            return match last {
+                Some(last) if gain <= WORSE => Settled { rounds: round, iterations, settled, refused, ..last },
+                _ => own,
+            };
         }
         // rough solutions first, exact ones as soon as there is little left to gain
         tolerance = if gain < 1e-5 || settled { EXACT } else { tolerance.min(0.1 * gain) };
-        if gain > -1e-6 {
-            products = pick(&solution.products, &keep);
+        if gain > WORSE {
+            products = pick(&own.solution.products, &keep);
             neurons = neurons.retain(&keep);
+            last = Some(own);
         }
     }
 }

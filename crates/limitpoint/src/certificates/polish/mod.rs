@@ -329,7 +329,12 @@ fn cells(shallow: &Shallow, ball: Ball, params: &[f64], settings: &PolishSetting
         kinks: settled.solution.kinks.clone(),
         active: vec![false; refined.active.len()],
     };
-    let why = if settled.settled {
+    let why = if settled.refused {
+        format!(
+            "a convex problem was solved to a gap of {:.1e} only, which makes the network worse",
+            settled.solution.gap
+        )
+    } else if settled.settled {
         format!("the last convex problem was solved to a gap of {:.1e} only", settled.solution.gap)
     } else {
         format!("slopes still change after {} convex problems", settled.rounds)

@@ -1,7 +1,7 @@
 //! Polish on small networks: every activation and norm reaches a certified KKT point.
 
 use super::*;
-use crate::data::Targets;
+use crate::data::{CircleTeacher, Targets};
 use crate::linalg::{Matrix, add_scaled};
 use crate::models::{Activation, MarginMap};
 use crate::numeric::Streams;
@@ -70,6 +70,43 @@ fn two_layer_networks_reach_a_certified_kkt_point_in_l1_l2_and_linf() {
         }
     }
     assert!(reached >= 24, "only {reached} of 27 starting points separated their data");
+}
+
+#[test]
+fn problems_whose_blocks_are_nearly_singular_are_solved_to_rounding() {
+    // an interior point method that stops at a gap of 1e-8 cannot tell which kinks are active here: τ = 0.45 and 0.016
+    let spec = ModelSpec::relu(&[20]);
+    for (norm, by, seed) in [(NormSpec::L1, NormSpec::L2, 28), (NormSpec::Linf, NormSpec::Linf, 9)] {
+        let data = task(seed, 40, 8);
+        let start = train(&spec, &data, &by, seed);
+        let polished = polish(&spec, &data, &start, &norm, &PolishSettings::default()).unwrap();
+        assert!(polished.tau_after <= 1e-11, "{norm}: τ = {:e}, {:?}", polished.tau_after, polished.status);
+    }
+}
+
+/// Twenty networks of a hundred neurons on 200 points of the circle, for every activation and norm.
+#[test]
+#[ignore = "slow"]
+fn wide_networks_on_the_circle_reach_a_certified_kkt_point() {
+    let mut stalled = Vec::new();
+    let mut judged = 0;
+    for activation in ACTIVATIONS {
+        let spec = ModelSpec::network(&[100], activation);
+        for seed in 0..20 {
+            let teacher = CircleTeacher { count: 200, test_count: 0, neurons: 3, ..CircleTeacher::default() };
+            let data = teacher.generate(&Streams::new(seed)).unwrap().train;
+            let start = train(&spec, &data, &NormSpec::L2, seed);
+            for norm in [NormSpec::L1, NormSpec::L2, NormSpec::Linf] {
+                let Ok(polished) = polish(&spec, &data, &start, &norm, &PolishSettings::default()) else { continue };
+                judged += 1;
+                if polished.tau_after.is_nan() || polished.tau_after > 1e-9 {
+                    stalled.push(format!("{activation:?} in {norm}, seed {seed}: τ = {:e}", polished.tau_after));
+                }
+            }
+        }
+    }
+    assert!(judged > 0, "no starting point separated its data");
+    assert!(stalled.is_empty(), "{} of {judged} stalled: {stalled:#?}", stalled.len());
 }
 
 #[test]
