@@ -90,9 +90,8 @@ fn refused(name: &str, code: i32, arguments: &[&str], word: &str) {
 #[test]
 fn inconsistent_constraints_are_refused_by_their_row() {
     let rows = "rows=[[1.0, 1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0, 2.0]], values=[1.0, 3.0]";
-    let optimiser = format!(
-        "optimiser={{constrained-mirror={{potential=\"entropy\", constraint={{affine={{{rows}}}}}}}}}"
-    );
+    let optimiser =
+        format!("optimiser={{constrained-mirror={{potential=\"entropy\", constraint={{affine={{{rows}}}}}}}}}");
     refused("constraints", 2, &["b-simplex", &optimiser], "row 1 contradicts the rows before it");
 }
 
