@@ -230,14 +230,15 @@ fn root_two(lab: &Lab) -> Result<Outcome, ClaimError> {
             .par_iter()
             .map(|task| {
                 let mut worst = f64::NEG_INFINITY;
-                let mut before = f64::INFINITY;
+                let mut last: Option<f64> = None;
                 lab.watch(
                     task,
                     |_| true,
                     |snapshot| {
-                        let rise = snapshot.point.log_loss - before;
-                        worst = larger(worst, rise / before.abs().max(1.0));
-                        before = snapshot.point.log_loss;
+                        let now = snapshot.point.log_loss;
+                        if let Some(before) = last.replace(now) {
+                            worst = larger(worst, (now - before) / before.abs().max(1.0));
+                        }
                     },
                 )?;
                 Ok(worst)
