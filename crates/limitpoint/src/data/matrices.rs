@@ -43,9 +43,10 @@ pub enum MatrixTask {
 /// use limitpoint::data::Matrices;
 /// use limitpoint::numeric::Streams;
 /// let split = Matrices { symmetric: true, ..Default::default() }.generate(&Streams::new(1))?;
-/// let x = split.train.inputs.row(0);
+/// let dense = split.train.dense()?;
+/// let x = dense.row(0);
 /// assert!(split.train.input_shape == [5, 5] && x[1] == x[5]);
-/// # Ok::<(), limitpoint::data::DataError>(())
+/// # Ok::<(), limitpoint::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
@@ -156,7 +157,7 @@ mod tests {
             let split = spec.generate(&Streams::new(5)).unwrap();
             let Some(GroundTruth::Solution { weights }) = &split.truth else { panic!() };
             for n in 0..split.train.len() {
-                let score = dot(split.train.inputs.row(n), weights);
+                let score = split.train.inputs.row_dot(n, weights);
                 match &split.train.targets {
                     Targets::Binary(labels) => assert!(labels[n] * score >= 0.3 - 1e-12),
                     Targets::Values(values) => assert!((values[n] - score).abs() < 1e-12),

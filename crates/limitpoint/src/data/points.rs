@@ -81,7 +81,7 @@ mod tests {
     fn what_does_not_fit_is_refused_with_its_value() {
         let refuse = |points: Points| points.load().unwrap_err().to_string();
         let good = Points::labelled(&[&[1.0, 2.0], &[3.0, 4.0]], &[1.0, -1.0]);
-        assert_eq!(good.load().unwrap().train.inputs.row(1), [3.0, 4.0]);
+        assert_eq!(good.load().unwrap().train.dense().unwrap().row(1), [3.0, 4.0]);
         let uneven = refuse(Points { inputs: vec![vec![1.0], vec![1.0, 2.0]], ..good.clone() });
         assert!(uneven.contains("2 numbers in input 1"), "{uneven}");
         assert!(refuse(Points { values: Some(vec![1.0]), ..good.clone() }).contains("one of the two"));
