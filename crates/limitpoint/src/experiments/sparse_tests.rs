@@ -116,7 +116,7 @@ fn other_data_have_another_fingerprint_and_other_models_are_refused() {
 #[test]
 fn svmlight_files_stay_sparse_where_dense_ones_would_be_large() {
     let folder = Folder::new("svmlight");
-    let line = |i: usize| format!("{} {}:1.5 100000:{}\n", if i % 2 == 0 { 1 } else { -1 }, i + 1, i % 2);
+    let line = |i: usize| format!("{} {}:1.5 100000:{}\n", if i.is_multiple_of(2) { 1 } else { -1 }, i + 1, i % 2);
     let path = folder.0.join("wide.svm");
     std::fs::write(&path, (0..120).map(line).collect::<String>()).unwrap();
     let test = folder.0.join("test.svm");

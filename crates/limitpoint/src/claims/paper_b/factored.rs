@@ -189,6 +189,16 @@ fn semidefinite(data: &Dataset) -> Result<MaxMargin, ClaimError> {
     Ok(max_margin(&MarginProblem::linear(data, NormSpec::Nuclear)?.semidefinite()?)?)
 }
 
+/// A factored run and what was seen on its way.
+struct Course {
+    end: Finished,
+    /// log(1/L) and 1 − margin/γ*.
+    path: Vec<[f64; 2]>,
+    /// ‖W − ZW‖/‖W‖ at the same moments.
+    stationarity: Vec<f64>,
+    judge: MaxMargin,
+}
+
 fn nuclear_margin(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let size = 5;
@@ -196,7 +206,7 @@ fn nuclear_margin(lab: &Lab) -> Result<Outcome, ClaimError> {
     let tasks = lab.tasks("b-factored", &[format!("seed=0..{}", seeds - 1)])?;
     let mut sketch = Sketch::new("nuclear-margin", "Theorem 7: margin per nuclear norm", "log(1/L)", "1 − margin/γ*")
         .logarithmic(true, true);
-    let runs: Vec<(Finished, Vec<[f64; 2]>, Vec<f64>, MaxMargin)> = tasks
+    let runs: Vec<Course> = tasks
         .into_par_iter()
         .map(|task| {
             let data = lab.data(&task)?.train;
@@ -220,10 +230,10 @@ fn nuclear_margin(lab: &Lab) -> Result<Outcome, ClaimError> {
                     }
                 },
             )?;
-            failure.map_or(Ok((end, path, stationarity, judge)), Err)
+            failure.map_or(Ok(Course { end, path, stationarity, judge }), Err)
         })
         .collect::<Result<_, ClaimError>>()?;
-    for (seed, (end, path, stationarity, judge)) in runs.into_iter().enumerate() {
+    for (seed, Course { end, path, stationarity, judge }) in runs.into_iter().enumerate() {
         let w = product(&end.params, size);
         let gap = 1.0 - least_margin(&end.data, &w) / trace(&w, size) / judge.margin;
         outcome.at_most(format!("seed {seed}: 1 − margin/γ* at log(1/L) = {:.0}", -end.log_loss), gap, 0.05);
