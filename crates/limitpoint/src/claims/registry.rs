@@ -6,7 +6,7 @@ use super::{ClaimError, ClaimRecord, Lab, Outcome, paper_b};
 use crate::certificates::{Doubt, Verdict};
 
 /// A statement that can be tried.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Claim {
     /// Id in the catalogue of claims.
     pub id: &'static str,

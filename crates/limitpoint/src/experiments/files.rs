@@ -97,16 +97,14 @@ fn sync_folder(path: &Path) {
     }
 }
 
-/// In builds with debug assertions, `LIMITPOINT_ABORT_AT_RENAME=n` ends the process between the writing and the renaming of
-/// the n-th file, as a power cut would: the test of resuming uses it.
+/// `LIMITPOINT_ABORT_AT_RENAME=n` ends the process between the writing and the renaming of the n-th file, as a power cut
+/// would: the test of resuming uses it.
 fn abort_here_if_asked() {
-    if cfg!(debug_assertions) {
-        use std::sync::atomic::{AtomicU64, Ordering};
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let asked = std::env::var("LIMITPOINT_ABORT_AT_RENAME").ok().and_then(|n| n.parse::<u64>().ok());
-        if asked == Some(COUNT.fetch_add(1, Ordering::Relaxed) + 1) {
-            std::process::abort();
-        }
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let asked = std::env::var("LIMITPOINT_ABORT_AT_RENAME").ok().and_then(|n| n.parse::<u64>().ok());
+    if asked == Some(COUNT.fetch_add(1, Ordering::Relaxed) + 1) {
+        std::process::abort();
     }
 }
 

@@ -97,7 +97,8 @@ fn article(claim: &ClaimRecord) -> String {
         escape(&claim.id),
         escape(&claim.statement),
         escape(&words),
-        if claim.as_expected { "" } else { " open" },
+        // numbers stand next to figures, and next to surprises
+        if claim.as_expected && claim.figures.is_empty() { "" } else { " open" },
         claim.checks.len(),
         escape(&claim.id),
     )

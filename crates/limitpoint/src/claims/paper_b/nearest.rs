@@ -35,7 +35,7 @@ pub(super) const CLAIMS: [Claim; 6] = [
         covers: &[],
         statement: "Mirror descent converges to the solution that minimises the Bregman divergence to its start, for \
                     any step sizes and mini-batches",
-        experiments: &["b-bregman"],
+        experiments: &["b-bregman", "b-sensing"],
         printed: false,
         try_out: mirror_descent,
     },
@@ -172,10 +172,35 @@ fn mirror_descent(lab: &Lab) -> Result<Outcome, ClaimError> {
     for run in lab.run("b-bregman", &["batching={mini={size=1}}", "schedule=constant(rate=0.02)"])? {
         compare_with_judge(&mut outcome, &run, "single examples")?;
     }
+    spectral_entropy(lab, &mut outcome)?;
     outcome.note(
         "The paper asks for strong convexity; the entropy has none on its whole domain, and an invertible link suffices.",
     );
     Ok(outcome)
+}
+
+/// Three equations for a symmetric 3×3 matrix, from the identity, in the entropy of eigenvalues.
+fn spectral_entropy(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
+    let layout = ParamLayout::new([("weight", 3, 3)]).map_err(crate::Error::from).map_err(Box::new)?;
+    for rate in [0.1, 0.03] {
+        let overrides = [
+            "optimiser={mirror={potential=\"spectral-entropy\"}}".to_owned(),
+            "model={matrix={rows=3}}".to_owned(),
+            "data={matrices={count=3, rows=3, rank=3, symmetric=true, task=\"values\", seed=1}}".to_owned(),
+            format!("initialiser={{given={{values={:?}}}}}", Matrix::identity(3).data),
+            format!("schedule=constant(rate={rate})"),
+        ];
+        let run = lab.run("b-sensing", &overrides)?.remove(0);
+        let target = InterpolationTarget::Potential(PotentialSpec::SpectralEntropy);
+        let judge = interpolate(&*run.data.dense()?, values(&run.data), &target, &layout, Some(&run.start))?;
+        let miss = distance(&run.params, &judge.weights);
+        outcome.at_most(
+            format!("spectral entropy, η = {rate}: distance to argmin D(W, I) over ⟨Xₙ, W⟩ = yₙ"),
+            miss,
+            1e-8,
+        );
+    }
+    Ok(())
 }
 
 fn compare_with_judge(outcome: &mut Outcome, run: &crate::claims::Finished, how: &str) -> Result<(), ClaimError> {
