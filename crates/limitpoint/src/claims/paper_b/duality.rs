@@ -1,12 +1,10 @@
 //! The lemmas behind Theorem 5, checked at every step of runs.
 
-use super::{larger, largest_margin};
+use super::{larger, largest_margin, norm_of};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::diagnostics::feature_bound;
 use crate::experiments::Task;
-use crate::norms::NormSpec;
 use crate::numeric::Streams;
-use crate::optimisers::OptimiserSpec;
 use rayon::prelude::*;
 
 pub(super) const CLAIMS: [Claim; 5] = [
@@ -52,13 +50,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         try_out: finite_time,
     },
 ];
-
-fn norm_of(task: &Task) -> NormSpec {
-    match task.recipe.optimisers.get(&task.label.optimiser) {
-        Some(OptimiserSpec::Steepest { norm, .. }) => norm.clone(),
-        _ => NormSpec::L2,
-    }
-}
 
 /// B = max ‖x‖_* in the norm and layout of a task.
 fn bound(lab: &Lab, task: &Task) -> Result<f64, ClaimError> {

@@ -1,11 +1,10 @@
 //! Separable data: steepest descent in any norm maximises the margin of that norm.
 
-use super::{angle, larger, largest_margin, smaller};
+use super::{angle, larger, largest_margin, norm_of, smaller};
 use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use crate::experiments::Task;
 use crate::norms::NormSpec;
 use crate::observers::StopReason;
-use crate::optimisers::OptimiserSpec;
 use rayon::prelude::*;
 
 pub(super) const CLAIMS: [Claim; 4] = [
@@ -77,14 +76,6 @@ fn gradient_descent(lab: &Lab) -> Result<Outcome, ClaimError> {
     Ok(outcome)
 }
 
-/// The norm of a steepest descent.
-fn norm_of(task: &Task) -> Option<NormSpec> {
-    match task.recipe.optimisers.get(&task.label.optimiser) {
-        Some(OptimiserSpec::Steepest { norm, .. }) => Some(norm.clone()),
-        _ => None,
-    }
-}
-
 fn every_norm(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let steps = lab.choose(1_200_000, 5_000_000);
@@ -120,7 +111,7 @@ fn every_norm(lab: &Lab) -> Result<Outcome, ClaimError> {
     let ends: Vec<(String, f64, f64, f64)> = tasks
         .into_par_iter()
         .map(|(name, tolerance, task)| {
-            let norm = norm_of(&task).unwrap_or(NormSpec::L2);
+            let norm = norm_of(&task);
             let data = lab.data(&task)?.train;
             let judge = largest_margin(&data, &task.recipe.model, &norm)?;
             let layout = lab.objective(&task, &data)?.layout().clone();

@@ -32,8 +32,10 @@ use super::lab::Finished;
 use super::{Claim, ClaimError};
 use crate::certificates::{Measure, linear_margin_problem};
 use crate::data::{Dataset, Targets};
+use crate::experiments::Task;
 use crate::models::{Compute, MarginMap, ModelSpec};
 use crate::norms::NormSpec;
+use crate::optimisers::OptimiserSpec;
 use crate::potentials::PotentialSpec;
 use crate::reference::{Interpolation, InterpolationTarget, MaxMargin, interpolate, max_margin};
 
@@ -91,6 +93,14 @@ fn nearest_solution(run: &Finished, potential: &PotentialSpec) -> Result<Interpo
     let layout = crate::params::ParamLayout::vector(run.start.len());
     let target = InterpolationTarget::Potential(potential.clone());
     Ok(interpolate(&*run.data.dense()?, values(&run.data), &target, &layout, Some(&run.start))?)
+}
+
+/// The norm of the steepest descent that a task runs; ℓ2 for other optimisers.
+fn norm_of(task: &Task) -> NormSpec {
+    match task.recipe.optimisers.get(&task.label.optimiser) {
+        Some(OptimiserSpec::Steepest { norm, .. }) => norm.clone(),
+        _ => NormSpec::L2,
+    }
 }
 
 /// The judge's largest margin of a linear model on these data.
