@@ -11,9 +11,11 @@
 //!
 //! Neurons that end with no weight are *pruned*: both their weights are 0, where their conditions hold trivially.
 
+mod active_set;
 mod cell;
 mod curved;
 mod curved_system;
+mod curved_terms;
 mod descend;
 mod factor;
 mod finish;
