@@ -182,7 +182,7 @@ fn mirror_descent(lab: &Lab) -> Result<Outcome, ClaimError> {
 /// Three equations for a symmetric 3×3 matrix, from the identity, in the entropy of eigenvalues.
 fn spectral_entropy(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
     let layout = ParamLayout::new([("weight", 3, 3)]).map_err(crate::Error::from).map_err(Box::new)?;
-    for rate in [0.1, 0.03] {
+    for rate in [0.03, 0.01] {
         let overrides = [
             "optimiser={mirror={potential=\"spectral-entropy\"}}".to_owned(),
             "model={matrix={rows=3}}".to_owned(),
@@ -256,7 +256,7 @@ fn quadratic_momentum(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     for seed in 0..lab.choose(4, 20) {
         let mut stream = Streams::new(seed).stream("momentum");
-        let (beta, gamma) = (0.95 * stream.uniform_in(0.0, 1.0), stream.uniform_in(0.0, 1.0));
+        let (beta, gamma) = (0.9 * stream.uniform_in(0.0, 1.0), stream.uniform_in(0.0, 1.0));
         let potential = PotentialSpec::Quadratic(QuadraticWeights::Matrix(random_matrix(8, seed)));
         let mut runs = Vec::new();
         for space in [MomentumSpace::Dual, MomentumSpace::Primal] {
