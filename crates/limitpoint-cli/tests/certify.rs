@@ -1,30 +1,11 @@
 //! Certificates as a user meets them: made, checked, and found out when something was changed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+mod home;
 mod program;
+use home::Home;
 use program::{limitpoint, stderr, stdout};
-
-/// A folder that is gone when the test is over.
-struct Home(PathBuf);
-
-impl Home {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("limitpoint-certify-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder for the test");
-        Self(folder)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Three points of the plane in a file of their own: rows (2, 1), (1, 3/2) and (3, 3). In ℓ2 the second alone supports
 /// the largest margin, √(13/4), along itself; in ℓ∞ the best direction is (1, 1), with the margin 5/2.

@@ -1,31 +1,12 @@
 //! Experiments as a user meets them: recipes, runs, reports, comparisons.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
 
+mod home;
 mod program;
+use home::Home;
 use program::{limitpoint, stderr, stdout};
-
-/// A folder that is gone when the test is over.
-struct Home(PathBuf);
-
-impl Home {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("limitpoint-experiments-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder for the test");
-        Self(folder)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A quick experiment: small network, few steps.
 const QUICK: [&str; 4] = ["digits", "data.count=40", "model.width=8", "stop.log10_loss=-5"];
@@ -164,7 +145,7 @@ fn mistakes_in_recipes_are_pointed_at() {
             assert!(stderr(&output).contains(word), "{arguments:?}: {}", stderr(&output));
         }
     }
-    assert_eq!(std::fs::read_dir(&home.0).unwrap().count(), 1, "nothing is left behind");
+    assert_eq!(std::fs::read_dir(home.path("")).unwrap().count(), 1, "nothing is left behind");
 }
 
 #[test]

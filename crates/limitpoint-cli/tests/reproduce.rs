@@ -1,32 +1,11 @@
 //! Claims of the papers as a user tries them, and what bad input to their experiments is answered with.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 
+mod home;
 mod program;
+use home::Home;
 use program::{limitpoint, stderr, stdout};
-
-/// A folder that is gone when the test is over.
-struct Home(PathBuf);
-
-impl Home {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("limitpoint-reproduce-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder for the test");
-        Self(folder)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 #[test]
 fn the_list_names_all_claims_and_their_state() {

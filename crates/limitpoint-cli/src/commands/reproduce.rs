@@ -62,16 +62,21 @@ pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
     let mut records = Vec::new();
     for claim in &chosen {
         let record = claim.run(&lab);
-        say(&line(&record));
+        match arguments.format {
+            Format::Json => say(&line(&record)),
+            Format::Text => print(&describe(&record, arguments.checks))?,
+        }
         records.push(record);
     }
     let page = write(&arguments.out, &arguments.ids, &records)?;
+    let expected = records.iter().filter(|record| record.as_expected).count();
     match arguments.format {
         Format::Json => print(&(serde_json::to_string_pretty(&json!({ "claims": records }))? + "\n"))?,
-        Format::Text => print(&describe(&records, arguments.checks, &page))?,
+        Format::Text => {
+            print(&format!("\n{expected} of {} verdicts as expected\n{}\n", records.len(), page.display()))?;
+        }
     }
-    let all = records.iter().all(|record| record.as_expected);
-    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if expected == records.len() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// The claims that ids name, each once, in the order of the papers.
@@ -126,23 +131,13 @@ fn line(record: &ClaimRecord) -> String {
     )
 }
 
-fn describe(records: &[ClaimRecord], checks: bool, page: &Path) -> String {
-    let mut text = String::new();
-    for record in records {
-        text += &format!("{}\n    {}\n", line(record), record.statement);
-        for check in &record.checks {
-            // of a printed form one sees why it is refuted
-            if checks || (check.holds == record.printed) || (!check.holds && !record.as_expected) {
-                if check.holds && !checks {
-                    continue;
-                }
-                let mark = if check.holds { "holds" } else { "fails" };
-                text += &format!("    {mark}  {}: {}, expected {}\n", check.what, check.measured, check.expected);
-            }
-        }
+/// A claim with its statement and the comparisons that fail, or all of them.
+fn describe(record: &ClaimRecord, all: bool) -> String {
+    let mut text = format!("{}\n    {}\n", line(record), record.statement);
+    for check in record.checks.iter().filter(|check| all || !check.holds) {
+        let mark = if check.holds { "holds" } else { "fails" };
+        text += &format!("    {mark}  {}: {}, expected {}\n", check.what, check.measured, check.expected);
     }
-    let expected = records.iter().filter(|record| record.as_expected).count();
-    text += &format!("\n{expected} of {} verdicts as expected\n{}\n", records.len(), page.display());
     text
 }
 

@@ -2,9 +2,8 @@
 
 use std::io::Write;
 
-use npyz::WriterBuilder;
-
 use super::*;
+use crate::data::npy_writer::npy_of as npy;
 
 /// A folder that disappears with the test.
 struct Folder(PathBuf);
@@ -27,14 +26,6 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-fn npy(shape: &[u64], values: &[f64]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut writer = npyz::WriteOptions::new().default_dtype().shape(shape).writer(&mut bytes).begin_nd().unwrap();
-    writer.extend(values.iter().copied()).unwrap();
-    writer.finish().unwrap();
-    bytes
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

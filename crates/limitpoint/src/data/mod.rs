@@ -46,6 +46,8 @@ mod spec;
 
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod npy_writer;
 
 pub use circle::CircleTeacher;
 pub use csv_table::TargetColumn;

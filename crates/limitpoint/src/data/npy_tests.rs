@@ -1,21 +1,12 @@
-//! Round trips with independent writers (npyz, zip) and hostile bytes.
+//! Files as NumPy and zip write them, and hostile bytes.
 
 use std::io::Write;
 
-use npyz::WriterBuilder;
 use proptest::prelude::*;
 
 use super::*;
 use crate::data::hostile::damaged;
-
-fn written<T: npyz::AutoSerialize + Clone>(shape: &[u64], order: npyz::Order, values: &[T]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut writer =
-        npyz::WriteOptions::new().default_dtype().shape(shape).order(order).writer(&mut bytes).begin_nd().unwrap();
-    writer.extend(values.iter().cloned()).unwrap();
-    writer.finish().unwrap();
-    bytes
-}
+use crate::data::npy_writer::{npy, npy_of};
 
 fn raw(header: &str, values: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
@@ -35,25 +26,24 @@ fn archive(members: &[(&str, &[u8])], method: zip::CompressionMethod) -> Vec<u8>
 }
 
 #[test]
-fn every_type_of_an_independent_writer_is_read() {
-    use npyz::Order::C;
+fn every_type_of_numpy_is_read() {
     let shape = [2, 2];
     let expected = Array { shape: vec![2, 2], values: vec![1.0, 0.0, 3.0, 100.0] };
     for bytes in [
-        written(&shape, C, &[1.0_f64, 0.0, 3.0, 100.0]),
-        written(&shape, C, &[1.0_f32, 0.0, 3.0, 100.0]),
-        written(&shape, C, &[1_i64, 0, 3, 100]),
-        written(&shape, C, &[1_i32, 0, 3, 100]),
-        written(&shape, C, &[1_i16, 0, 3, 100]),
-        written(&shape, C, &[1_i8, 0, 3, 100]),
-        written(&shape, C, &[1_u64, 0, 3, 100]),
-        written(&shape, C, &[1_u32, 0, 3, 100]),
-        written(&shape, C, &[1_u16, 0, 3, 100]),
-        written(&shape, C, &[1_u8, 0, 3, 100]),
+        npy_of(&shape, &[1.0, 0.0, 3.0, 100.0]),
+        npy("<f4", &shape, false, &[1.0_f32, 0.0, 3.0, 100.0].map(f32::to_le_bytes)),
+        npy("<i8", &shape, false, &[1_i64, 0, 3, 100].map(i64::to_le_bytes)),
+        npy("<i4", &shape, false, &[1_i32, 0, 3, 100].map(i32::to_le_bytes)),
+        npy("<i2", &shape, false, &[1_i16, 0, 3, 100].map(i16::to_le_bytes)),
+        npy("|i1", &shape, false, &[1_i8, 0, 3, 100].map(i8::to_le_bytes)),
+        npy("<u8", &shape, false, &[1_u64, 0, 3, 100].map(u64::to_le_bytes)),
+        npy("<u4", &shape, false, &[1_u32, 0, 3, 100].map(u32::to_le_bytes)),
+        npy("<u2", &shape, false, &[1_u16, 0, 3, 100].map(u16::to_le_bytes)),
+        npy("|u1", &shape, false, &[1_u8, 0, 3, 100].map(u8::to_le_bytes)),
     ] {
         assert_eq!(parse_npy(&bytes, "x.npy").unwrap(), expected);
     }
-    assert_eq!(parse_npy(&written(&[2], C, &[true, false]), "x.npy").unwrap().values, [1.0, 0.0]);
+    assert_eq!(parse_npy(&npy("|b1", &[2], false, &[[1], [0]]), "x.npy").unwrap().values, [1.0, 0.0]);
 }
 
 #[test]
@@ -71,7 +61,8 @@ fn fortran_order_and_big_endian_are_undone() {
             }
         }
     }
-    let bytes = written(&[2, 3, 4], npyz::Order::Fortran, &stored);
+    let stored: Vec<[u8; 8]> = stored.iter().map(|value: &f64| value.to_le_bytes()).collect();
+    let bytes = npy("<f8", &[2, 3, 4], true, &stored);
     assert_eq!(parse_npy(&bytes, "x").unwrap(), Array { shape: vec![2, 3, 4], values: expected });
     let big = raw("{'descr': '>i4', 'fortran_order': False, 'shape': (2,), }\n", &[0, 0, 1, 0, 255, 255, 255, 255]);
     assert_eq!(parse_npy(&big, "x").unwrap().values, [256.0, -1.0]);
@@ -79,8 +70,7 @@ fn fortran_order_and_big_endian_are_undone() {
 
 #[test]
 fn archives_stored_and_deflated_are_read_by_name() {
-    let (inputs, targets) =
-        (written(&[2, 1], npyz::Order::C, &[1.5_f64, 2.5]), written(&[2], npyz::Order::C, &[1_i64, -1]));
+    let (inputs, targets) = (npy_of(&[2, 1], &[1.5, 2.5]), npy("<i8", &[2], false, &[1_i64, -1].map(i64::to_le_bytes)));
     for method in [zip::CompressionMethod::Stored, zip::CompressionMethod::Deflated] {
         let bytes = archive(&[("X.npy", &inputs), ("y.npy", &targets)], method);
         assert_eq!(parse_npz(&bytes, "a.npz", "X").unwrap().values, [1.5, 2.5]);
@@ -164,9 +154,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn no_bytes_make_the_parsers_panic(
-        bytes in damaged(written(&[2, 2], npyz::Order::Fortran, &[1.0_f64, 2.0, 3.0, 4.0])),
+        bytes in damaged(npy("<f8", &[2, 2], true, &[1.0_f64, 2.0, 3.0, 4.0].map(f64::to_le_bytes))),
         packed in damaged(archive(
-            &[("X.npy", &written(&[2, 1], npyz::Order::C, &[1.0_f64, 2.0])), ("y.npy", &written(&[2], npyz::Order::C, &[1_i64, -1]))],
+            &[
+                ("X.npy", &npy_of(&[2, 1], &[1.0, 2.0])),
+                ("y.npy", &npy("<i8", &[2], false, &[1_i64, -1].map(i64::to_le_bytes))),
+            ],
             zip::CompressionMethod::Deflated,
         )),
     ) {

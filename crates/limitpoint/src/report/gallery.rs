@@ -88,11 +88,12 @@ fn article(claim: &ClaimRecord) -> String {
     let rows: String = claim.checks.iter().map(check).collect();
     format!(
         "<section id=\"{}\" class=\"claim\"><h2>{}</h2>\n<p class=\"lead\">{}</p>\n<p class=\"mark {class}\">\
-         <span class=\"verdict {class}\"><span aria-hidden=\"true\">{mark}</span> {}</span></p>\n{figures}{notes}{runs}\
-         <details{}><summary>{} comparisons</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
-         aria-label=\"Comparisons of {}\"><table class=\"numbers\"><thead><tr><th scope=\"col\">What</th>\
+         <span class=\"verdict {class}\"><span aria-hidden=\"true\">{mark}</span> {}</span></p>\n<div class=\"evidence\">\n\
+         {figures}<div>{notes}{runs}<details{}><summary>{} comparisons</summary>\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Comparisons of {}\">\
+         <table class=\"numbers\"><thead><tr><th scope=\"col\">What</th>\
          <th scope=\"col\" class=\"outcome\">Expected</th><th scope=\"col\" class=\"outcome\">Measured</th></tr></thead>\n\
-         <tbody>\n{rows}</tbody></table></div></details>\n</section>\n",
+         <tbody>\n{rows}</tbody></table></div></details></div>\n</div>\n</section>\n",
         anchor(claim),
         escape(&claim.id),
         escape(&claim.statement),
