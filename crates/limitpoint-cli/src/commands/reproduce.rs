@@ -97,7 +97,7 @@ fn list(arguments: &Reproduce, chosen: &[Claim]) -> anyhow::Result<()> {
     if arguments.format == Format::Json {
         let ready = chosen.iter().map(|claim| {
             let ids: Vec<&str> = std::iter::once(claim.id).chain(claim.covers.iter().copied()).collect();
-            json!({ "ids": ids, "statement": claim.statement, "state": "ready", "printed": claim.printed,
+            json!({ "ids": ids, "statement": claim.statement, "state": "ready", "printed": claim.printed(),
                     "experiments": claim.experiments })
         });
         let open = open.iter().map(|entry| json!({ "ids": entry.ids, "statement": entry.statement, "state": "open" }));

@@ -94,20 +94,16 @@ impl Lab {
 
     /// Runs an experiment to its end, its runs side by side.
     pub fn run<S: AsRef<str>>(&self, experiment: &str, overrides: &[S]) -> Result<Vec<Finished>, ClaimError> {
-        self.tasks(experiment, overrides)?.into_par_iter().map(|task| self.finish(&task, |_| false, |_| {})).collect()
+        self.tasks(experiment, overrides)?.into_par_iter().map(|task| self.finish(&task)).collect()
+    }
+
+    /// Runs one task to its end.
+    pub fn finish(&self, task: &Task) -> Result<Finished, ClaimError> {
+        self.watch(task, |_| false, |_| {})
     }
 
     /// Runs one task to its end and shows the steps that `wants` names, and the last one, to `look`.
     pub fn watch(
-        &self,
-        task: &Task,
-        wants: impl Fn(u64) -> bool,
-        look: impl FnMut(&Snapshot),
-    ) -> Result<Finished, ClaimError> {
-        self.finish(task, wants, look)
-    }
-
-    fn finish(
         &self,
         task: &Task,
         wants: impl Fn(u64) -> bool,

@@ -62,6 +62,7 @@ part!(
     crate::data::NeedsDense,
     crate::linalg::LinalgError,
     crate::norms::NormError,
+    crate::params::ParamsError,
     crate::losses::LossError,
     crate::models::ModelError,
     crate::objective::ObjectiveError,

@@ -65,14 +65,10 @@ impl Task {
     /// squared                  η < 2/M,  M = 2 λ_max(XᵀX) in ℓ2, 2 Σ ‖xₙ‖_*² beyond
     /// ```
     pub fn step_warning(&self, objective: &mut Objective, data: &Dataset) -> Result<Option<String>, RunError> {
-        let rate = match self.trainer() {
-            Some(Trainer::Optimiser(_, ScheduleSpec::Constant { rate } | ScheduleSpec::Polynomial { rate, .. })) => {
-                *rate
-            }
-            _ => return Ok(None),
-        };
-        let Some(Trainer::Optimiser(OptimiserSpec::Steepest { norm, scaling: Scaling::DualNorm, .. }, _)) =
-            self.trainer()
+        let Some(Trainer::Optimiser(
+            OptimiserSpec::Steepest { norm, scaling: Scaling::DualNorm, .. },
+            ScheduleSpec::Constant { rate } | ScheduleSpec::Polynomial { rate, .. },
+        )) = self.trainer()
         else {
             return Ok(None);
         };
@@ -102,7 +98,7 @@ impl Task {
             }
             _ => return Ok(None),
         };
-        Ok((rate > bound).then(|| {
+        Ok((*rate > bound).then(|| {
             format!("warning: the step size {rate} is above {bound:.4e} = {words}; the loss may rise. Lower it.")
         }))
     }

@@ -3,7 +3,6 @@
 use super::{Optimiser, OptimiserError, OptimiserState};
 use crate::linalg::max_abs;
 use crate::numeric::LogScaled;
-use crate::params::ParamLayout;
 use crate::schedules::StepContext;
 
 /// The weak learner with the largest edge, by AdaBoost's step.
@@ -18,12 +17,6 @@ use crate::schedules::StepContext;
 /// not be the largest (Rudin, Daubechies and Schapire 2004; B section 3). Steps of constant length along the same
 /// coordinates, ε-boosting, are steepest descent in ℓ1 with unit scaling.
 pub(super) struct AdaBoost;
-
-impl AdaBoost {
-    pub fn new(_: &ParamLayout) -> Self {
-        Self
-    }
-}
 
 impl Optimiser for AdaBoost {
     fn step(

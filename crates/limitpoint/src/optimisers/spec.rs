@@ -302,7 +302,7 @@ impl OptimiserSpec {
             Self::ConstrainedMirror { potential, constraint } => {
                 Box::new(ConstrainedMirror::new(potential, constraint, layout)?)
             }
-            Self::AdaBoost => Box::new(AdaBoost::new(layout)),
+            Self::AdaBoost => Box::new(AdaBoost),
             Self::NaturalGradient { potential } => Box::new(NaturalGradient::new(potential, layout)?),
             Self::Adam { beta1, beta2, epsilon } => Box::new(adam("adam", *beta1, *beta2, *epsilon, 0.0, true)?),
             Self::AdamW { beta1, beta2, epsilon, weight_decay } => {

@@ -1,6 +1,6 @@
 //! Claims of the papers with their verdicts and figures, on one page.
 
-use super::html::escape;
+use super::html::{escape, fill};
 use super::svg::sketch_figure;
 use crate::claims::{Check, ClaimRecord};
 
@@ -25,15 +25,10 @@ pub fn gallery(title: &str, claims: &[ClaimRecord]) -> String {
     );
     let rows: String = claims.iter().map(row).collect();
     let articles: String = claims.iter().map(article).collect();
-    let mut page = PAGE.to_owned();
-    // the claims come last: what they say cannot name a place
-    for (name, value) in [("title", escape(title).as_str()), ("style", STYLE), ("facts", &facts), ("rows", &rows)] {
-        page = page.replacen(&format!("{{{{{name}}}}}"), value, if name == "title" { 2 } else { 1 });
-    }
-    match page.split_once("{{claims}}") {
-        Some((before, after)) => format!("{before}{articles}{after}"),
-        None => page,
-    }
+    let title = escape(title);
+    let values =
+        [("title", title.as_str()), ("style", STYLE), ("facts", &facts), ("rows", &rows), ("claims", &articles)];
+    fill(PAGE, &values)
 }
 
 /// Class, mark and words of a verdict.

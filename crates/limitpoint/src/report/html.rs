@@ -46,7 +46,7 @@ pub fn html(record: &ExperimentRecord, analysis: &Analysis) -> String {
 
 /// Replaces every `{{name}}` of a template; what is put in is not looked at again, so text of a record cannot name a
 /// place. Unknown names stay.
-fn fill(template: &str, values: &[(&str, &str)]) -> String {
+pub(super) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut page = String::with_capacity(template.len() + values.iter().map(|(_, value)| value.len()).sum::<usize>());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {

@@ -15,7 +15,6 @@ pub(super) const CLAIMS: [Claim; 3] = [
         statement: "AdaGrad's accumulator stays bounded on separable data, so that its limit direction depends on the \
                     start and the step size",
         experiments: &["b-adagrad"],
-        printed: false,
         try_out: ada_grad,
     },
     Claim {
@@ -23,7 +22,6 @@ pub(super) const CLAIMS: [Claim; 3] = [
         covers: &[],
         statement: "As printed: AdaGrad is steepest descent in the norm ‖D^{1/2}v‖₂",
         experiments: &["b-adagrad"],
-        printed: true,
         try_out: wrong_norm,
     },
     Claim {
@@ -32,7 +30,6 @@ pub(super) const CLAIMS: [Claim; 3] = [
         statement: "The same experiment for Adam and RMSProp: with ε = 0 their accumulators forget and the directions of \
                     different starts come together; AdaGrad's do not",
         experiments: &["b-adagrad"],
-        printed: false,
         try_out: relatives,
     },
 ];

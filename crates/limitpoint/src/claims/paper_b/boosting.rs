@@ -1,7 +1,7 @@
 //! Coordinate descent as boosting.
 
-use super::{distance, larger, largest_margin, smaller, values};
-use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
+use super::{distance, larger, largest_margin, least_margin, values};
+use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::linalg::{Matrix, sum_abs};
 use crate::norms::NormSpec;
 
@@ -12,7 +12,6 @@ pub(super) const CLAIMS: [Claim; 2] = [
         statement: "AdaBoost over explicit weak learners is coordinate descent on the exponential loss with exact line \
                     search",
         experiments: &["b-boosting"],
-        printed: false,
         try_out: same_iterates,
     },
     Claim {
@@ -21,7 +20,6 @@ pub(super) const CLAIMS: [Claim; 2] = [
         statement: "Coordinate descent with small steps (ε-boosting) reaches the largest ℓ1 margin; with exact line search \
                     it can cycle and stay below (Rudin, Daubechies and Schapire 2004)",
         experiments: &["b-boosting"],
-        printed: false,
         try_out: cycling,
     },
 ];
@@ -92,12 +90,6 @@ fn same_iterates(lab: &Lab) -> Result<Outcome, ClaimError> {
     Ok(outcome)
 }
 
-/// The ℓ1 margin of the weights of a run.
-fn margin(run: &Finished, params: &[f64]) -> f64 {
-    let least = values(&run.data).iter().enumerate().map(|(n, y)| y * run.data.inputs.row_dot(n, params));
-    least.fold(f64::INFINITY, smaller) / sum_abs(params)
-}
-
 fn cycling(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let rounds = lab.choose(200_000u64, 2_000_000);
@@ -126,7 +118,7 @@ fn cycling(lab: &Lab) -> Result<Outcome, ClaimError> {
                 }
             },
         )?;
-        let gap = 1.0 - margin(&run, &run.params) / judge.margin;
+        let gap = 1.0 - least_margin(&run.data, &run.params) / sum_abs(&run.params) / judge.margin;
         let name = task.label.optimiser.as_str();
         if name == "line-search" {
             let words = format!("AdaBoost after {rounds} rounds: 1 − margin/γ*, γ* = {:.6}", judge.margin);

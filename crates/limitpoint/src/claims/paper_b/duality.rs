@@ -13,7 +13,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         covers: &["B.lem9"],
         statement: "‖∇L(w)‖_* ≥ γ* L(w) at every w, and the largest margin equals min over the simplex of ‖Xᵀr‖_*",
         experiments: &["b-margins", "b-matrix-margins"],
-        printed: false,
         try_out: duality,
     },
     Claim {
@@ -22,7 +21,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         statement: "With η ≤ min{η₊, 1/(B²L)} every step lowers the loss by at least (η/2)‖∇L‖_*², so that the sum of \
                     η‖∇L‖_*² is bounded; the Hessian is at most LB²",
         experiments: &["b-margins"],
-        printed: false,
         try_out: descent,
     },
     Claim {
@@ -30,7 +28,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         covers: &[],
         statement: "As printed: the same with η ≤ max{η₊, 1/(B²L)}",
         experiments: &["b-margins"],
-        printed: true,
         try_out: descent_printed,
     },
     Claim {
@@ -38,7 +35,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         covers: &[],
         statement: "η = c/(B²L) never raises the loss for c ≤ √2",
         experiments: &["b-margins"],
-        printed: false,
         try_out: root_two,
     },
     Claim {
@@ -46,7 +42,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         covers: &[],
         statement: "The margin after t steps is at least what Theorem 5's proof says, at every t",
         experiments: &["b-margins"],
-        printed: false,
         try_out: finite_time,
     },
 ];

@@ -1,6 +1,6 @@
 //! Matrix factorisation: gradient descent on factors and the nuclear norm.
 
-use super::{angle, larger, largest_margin, smaller, values};
+use super::{angle, larger, largest_margin, least_margin, margins, smaller, values};
 use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use crate::data::{DataSpec, Dataset, Points};
 use crate::experiments::Task;
@@ -16,7 +16,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         covers: &["B.eq15", "B.eq18", "B.eq19"],
         statement: "Gradient descent on W = UUᵀ is W⁺ = W − η(GW + WG) + η²GWG, with half the step on U",
         experiments: &["b-factored"],
-        printed: false,
         try_out: update,
     },
     Claim {
@@ -24,7 +23,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         covers: &[],
         statement: "Gradient descent on UVᵀ is gradient descent on a symmetric factorisation of twice the size",
         experiments: &["b-factored"],
-        printed: false,
         try_out: lift,
     },
     Claim {
@@ -33,7 +31,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         statement: "Gradient descent on W = UUᵀ with the exponential loss converges in direction to the positive \
                     semidefinite matrix with the largest margin per nuclear norm",
         experiments: &["b-factored"],
-        printed: false,
         try_out: nuclear_margin,
     },
     Claim {
@@ -42,7 +39,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         statement: "On the squared loss the limit of factored descent depends on the scale of the start: the nuclear norm \
                     of the solution falls to the smallest one as the start shrinks",
         experiments: &["b-sensing"],
-        printed: false,
         try_out: sensing,
     },
     Claim {
@@ -51,13 +47,12 @@ pub(super) const CLAIMS: [Claim; 5] = [
         statement: "Other factorisations: UVᵀ goes to the largest margin per nuclear norm, deep linear networks to the \
                     largest ℓ2 margin, u⊙v to the largest ℓ1 margin",
         experiments: &["b-factored", "b-deep"],
-        printed: false,
         try_out: disguises,
     },
 ];
 
 /// W = UUᵀ, row by row.
-fn product(u: &[f64], size: usize) -> Vec<f64> {
+pub(super) fn product(u: &[f64], size: usize) -> Vec<f64> {
     let mut w = vec![0.0; size * size];
     matmul_nt(&mut w, u, u, size, u.len() / size, size);
     w
@@ -67,15 +62,9 @@ fn trace(w: &[f64], size: usize) -> f64 {
     (0..size).map(|i| w[i * size + i]).sum()
 }
 
-/// Smallest margin ⟨W, yX⟩ of the data.
-fn least_margin(data: &Dataset, w: &[f64]) -> f64 {
-    let margins = values(data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, w));
-    margins.fold(f64::INFINITY, smaller)
-}
-
 /// −∇_W ln L = Σ pₙyₙXₙ at W, for the exponential loss.
-fn pull(data: &Dataset, w: &[f64]) -> Vec<f64> {
-    let margins: Vec<f64> = values(data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, w)).collect();
+pub(super) fn pull(data: &Dataset, w: &[f64]) -> Vec<f64> {
+    let margins = margins(data, w);
     let least = margins.iter().copied().fold(f64::INFINITY, smaller);
     let weights: Vec<f64> = margins.iter().map(|q| (least - q).exp()).collect();
     let total: f64 = weights.iter().sum();
@@ -286,10 +275,10 @@ fn sensing(lab: &Lab) -> Result<Outcome, ClaimError> {
         .collect::<Result<_, ClaimError>>()?;
     let ends: Vec<(f64, Finished)> = tasks
         .into_par_iter()
-        .map(|(scale, task)| Ok((scale, lab.watch(&task, |_| false, |_| {})?)))
+        .map(|(scale, task)| Ok((scale, lab.finish(&task)?)))
         .collect::<Result<_, ClaimError>>()?;
     let data = &ends[0].1.data;
-    let layout = ParamLayout::new([("w", size, size)]).map_err(crate::Error::from).map_err(Box::new)?;
+    let layout = ParamLayout::new([("w", size, size)])?;
     let judge =
         interpolate(&*data.dense()?, values(data), &InterpolationTarget::Norm(NormSpec::Nuclear), &layout, None)?;
     let mut excess = Vec::new();
@@ -337,7 +326,7 @@ fn disguises(lab: &Lab) -> Result<Outcome, ClaimError> {
         let (u, v) = end.params.split_at(5 * 4);
         let mut w = vec![0.0; 20];
         matmul(&mut w, u, v, 5, 4, 4);
-        let layout = ParamLayout::new([("w", 5, 4)]).map_err(crate::Error::from).map_err(Box::new)?;
+        let layout = ParamLayout::new([("w", 5, 4)])?;
         let size = NormSpec::Nuclear.build(&layout)?.value(&w);
         let gap = 1.0 - least_margin(&end.data, &w) / size / judge.margin;
         outcome.at_most(format!("UVᵀ, seed {seed}: 1 − margin/γ* per nuclear norm"), gap, 0.05);
@@ -382,6 +371,5 @@ fn end_to_end(lab: &Lab, run: &Finished) -> Result<Vec<f64>, ClaimError> {
         Dataset::new("units", crate::linalg::Matrix::identity(d), crate::data::Targets::Binary(vec![1.0; d]), vec![d])?;
     let mut objective = lab.objective(&run.task, &units)?;
     objective.forward(&run.params);
-    let scores = objective.margins().to_vec();
-    Ok(scores)
+    Ok(objective.margins().to_vec())
 }

@@ -33,9 +33,11 @@ use super::{Claim, ClaimError};
 use crate::certificates::{Measure, linear_margin_problem};
 use crate::data::{Dataset, Targets};
 use crate::experiments::Task;
+use crate::linalg::Matrix;
 use crate::models::{Compute, MarginMap, ModelSpec};
 use crate::norms::NormSpec;
 use crate::optimisers::OptimiserSpec;
+use crate::params::ParamLayout;
 use crate::potentials::PotentialSpec;
 use crate::reference::{Interpolation, InterpolationTarget, MaxMargin, interpolate, max_margin};
 
@@ -88,11 +90,29 @@ fn values(data: &Dataset) -> &[f64] {
     }
 }
 
+/// yₙ⟨w, xₙ⟩ of all examples.
+fn margins(data: &Dataset, w: &[f64]) -> Vec<f64> {
+    values(data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, w)).collect()
+}
+
+/// The smallest of them.
+fn least_margin(data: &Dataset, w: &[f64]) -> f64 {
+    margins(data, w).into_iter().fold(f64::INFINITY, smaller)
+}
+
 /// The judge's limit point of a run: the solution nearest to its start in the divergence of `potential`.
 fn nearest_solution(run: &Finished, potential: &PotentialSpec) -> Result<Interpolation, ClaimError> {
-    let layout = crate::params::ParamLayout::vector(run.start.len());
+    let layout = ParamLayout::vector(run.start.len());
     let target = InterpolationTarget::Potential(potential.clone());
     Ok(interpolate(&*run.data.dense()?, values(&run.data), &target, &layout, Some(&run.start))?)
+}
+
+/// The judge's limit on w₁ + 2w₂ = 1 of mirror descent with the entropy from any start with 2 log w₁ − log w₂ = `offset`,
+/// which its steps conserve (B Propositions 2a and 3a).
+fn limit_of_offset(offset: f64) -> Result<Vec<f64>, ClaimError> {
+    let (x, target) = (Matrix::from_rows(&[&[1.0, 2.0]]), InterpolationTarget::Potential(PotentialSpec::Entropy));
+    let start = [(offset / 2.0).exp(), 1.0];
+    Ok(interpolate(&x, &[1.0], &target, &ParamLayout::vector(2), Some(&start))?.weights)
 }
 
 /// The norm of the steepest descent that a task runs; ℓ2 for other optimisers.

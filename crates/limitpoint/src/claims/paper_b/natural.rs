@@ -1,12 +1,8 @@
 //! Natural gradient descent: mirror descent in the limit of small steps only.
 
-use super::{distance, larger};
+use super::{distance, larger, limit_of_offset};
 use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use crate::experiments::Task;
-use crate::linalg::Matrix;
-use crate::params::ParamLayout;
-use crate::potentials::PotentialSpec;
-use crate::reference::{InterpolationTarget, interpolate};
 
 pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
@@ -15,7 +11,6 @@ pub(super) const CLAIMS: [Claim; 3] = [
         statement: "Natural gradient flow and mirror flow are the same curve; the limits of natural gradient descent \
                     tend to theirs linearly in the step size",
         experiments: &["b-example-3", "b-bregman"],
-        printed: false,
         try_out: flows,
     },
     Claim {
@@ -24,7 +19,6 @@ pub(super) const CLAIMS: [Claim; 3] = [
         statement: "With finite steps natural gradient descent ends at a solution that depends on the step size \
                     (Figure 1b)",
         experiments: &["b-example-3"],
-        printed: false,
         try_out: finite_steps,
     },
     Claim {
@@ -32,7 +26,6 @@ pub(super) const CLAIMS: [Claim; 3] = [
         covers: &[],
         statement: "One finite natural gradient step before the flow moves the limit, by a dual offset with a closed form",
         experiments: &["b-example-3"],
-        printed: false,
         try_out: one_step,
     },
 ];
@@ -56,7 +49,7 @@ fn missing(name: &str) -> ClaimError {
 }
 
 fn run(lab: &Lab, rate: f64) -> Result<Finished, ClaimError> {
-    lab.watch(&descent(lab, rate)?, |_| false, |_| {})
+    lab.finish(&descent(lab, rate)?)
 }
 
 fn flows(lab: &Lab) -> Result<Outcome, ClaimError> {
@@ -84,7 +77,7 @@ fn flows(lab: &Lab) -> Result<Outcome, ClaimError> {
     let falls = drifts[0] > drifts[1] && drifts[1] > drifts[2];
     let words = format!("{:.1e}, {:.1e}, {:.1e}", drifts[0], drifts[1], drifts[2]);
     outcome.push("the same at tolerances 1e-6, 1e-9, 1e-12", "falls with the tolerance", words, falls);
-    let mirror = lab.watch(&flow(lab, "flow", &[])?, |_| false, |_| {})?;
+    let mirror = lab.finish(&flow(lab, "flow", &[])?)?;
     outcome.point("limit of mirror flow", &mirror.params, &[0.5, 0.25], 1e-8);
     // four equations in eight unknowns
     let mut ends = Vec::new();
@@ -95,7 +88,7 @@ fn flows(lab: &Lab) -> Result<Outcome, ClaimError> {
         ];
         let all = lab.tasks("b-bregman", &overrides)?;
         let task = all.into_iter().find(|task| task.label.optimiser == "f").ok_or_else(|| missing("f"))?;
-        ends.push(lab.watch(&task, |_| false, |_| {})?.params);
+        ends.push(lab.finish(&task)?.params);
     }
     outcome.at_most(
         "four equations in eight unknowns: distance of the two flows' limits",
@@ -168,11 +161,9 @@ fn one_step(lab: &Lab) -> Result<Outcome, ClaimError> {
         outcome.near(format!("dual offset after one step of η = {rate}"), 2.0 * w[0].ln() - w[1].ln(), offset, 1e-12);
         let mut task = flow(lab, "flow", &[])?;
         task.recipe.initialiser = crate::models::Initialiser::Given { values: w };
-        let end = lab.watch(&task, |_| false, |_| {})?;
-        let (x, target) = (Matrix::from_rows(&[&[1.0, 2.0]]), InterpolationTarget::Potential(PotentialSpec::Entropy));
-        let start = [(offset / 2.0).exp(), 1.0];
-        let judge = interpolate(&x, &[1.0], &target, &ParamLayout::vector(2), Some(&start))?;
-        outcome.point(format!("limit of the flow after one step of η = {rate}"), &end.params, &judge.weights, 1e-8);
+        let end = lab.finish(&task)?;
+        let limit = limit_of_offset(offset)?;
+        outcome.point(format!("limit of the flow after one step of η = {rate}"), &end.params, &limit, 1e-8);
         if rate == 0.05 {
             outcome.point("the same (the catalogue's replica)", &end.params, &[0.510794, 0.244603], 1e-6);
         }

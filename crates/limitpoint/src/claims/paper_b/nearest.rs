@@ -18,7 +18,6 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "Losses are of two families: a unique finite root, or strictly decreasing to an infimum 0 that is \
                     not attained",
         experiments: &[],
-        printed: false,
         try_out: families,
     },
     Claim {
@@ -27,7 +26,6 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "Gradient descent converges to the solution nearest to its start, for any loss with a finite root, \
                     any step size and mini-batch; from 0 with momentum too",
         experiments: &["b-nearest"],
-        printed: false,
         try_out: gradient_methods,
     },
     Claim {
@@ -36,7 +34,6 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "Mirror descent converges to the solution that minimises the Bregman divergence to its start, for \
                     any step sizes and mini-batches",
         experiments: &["b-bregman", "b-sensing"],
-        printed: false,
         try_out: mirror_descent,
     },
     Claim {
@@ -45,7 +42,6 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "On an affine set Gw = h, such as the simplex, mirror descent converges to the nearest point of both \
                     sets; with single examples too",
         experiments: &["b-simplex"],
-        printed: false,
         try_out: affine,
     },
     Claim {
@@ -53,7 +49,6 @@ pub(super) const CLAIMS: [Claim; 6] = [
         covers: &[],
         statement: "For quadratic potentials momentum in the primal and in the dual are the same iteration",
         experiments: &["b-bregman"],
-        printed: false,
         try_out: quadratic_momentum,
     },
     Claim {
@@ -62,7 +57,6 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "Steepest descent in a quadratic norm converges to the solution nearest to its start in that norm, \
                     for any stable step size",
         experiments: &["b-bregman"],
-        printed: false,
         try_out: quadratic_norm,
     },
 ];
@@ -102,9 +96,8 @@ fn remove(basis: &[Vec<f64>], v: &mut [f64]) {
     }
 }
 
-/// How far w − w₀ is outside the span of the examples.
-fn outside_span(inputs: &Matrix, moved: &[f64]) -> f64 {
-    let mut rest = moved.to_vec();
+/// An orthonormal basis of the span of the examples (Gram–Schmidt, twice for safety).
+fn span(inputs: &Matrix) -> Vec<Vec<f64>> {
     let mut basis: Vec<Vec<f64>> = Vec::new();
     for n in 0..inputs.rows {
         let mut unit = inputs.row(n).to_vec();
@@ -115,8 +108,14 @@ fn outside_span(inputs: &Matrix, moved: &[f64]) -> f64 {
         unit.iter_mut().for_each(|x| *x /= size);
         basis.push(unit);
     }
+    basis
+}
+
+/// How far v is outside the span.
+fn outside(basis: &[Vec<f64>], v: &[f64]) -> f64 {
+    let mut rest = v.to_vec();
     for _ in 0..2 {
-        remove(&basis, &mut rest);
+        remove(basis, &mut rest);
     }
     norm2(&rest)
 }
@@ -142,14 +141,14 @@ fn gradient_methods(lab: &Lab) -> Result<Outcome, ClaimError> {
             let mut overrides = overrides.clone();
             overrides.push(format!("loss={loss}"));
             let task = lab.tasks("b-nearest", &overrides)?.remove(0);
-            let (inputs, start) = (lab.data(&task)?.train.dense()?.into_owned(), lab.start(&task)?.params().to_vec());
+            let (basis, start) = (span(&*lab.data(&task)?.train.dense()?), lab.start(&task)?.params().to_vec());
             let mut leaves = 0.0f64;
             let run = lab.watch(
                 &task,
                 |step| step.is_multiple_of(50),
                 |snapshot| {
                     let moved: Vec<f64> = snapshot.point.params.iter().zip(&start).map(|(w, s)| w - s).collect();
-                    leaves = larger(leaves, outside_span(&inputs, &moved));
+                    leaves = larger(leaves, outside(&basis, &moved));
                 },
             )?;
             let judge = nearest_solution(&run, &PotentialSpec::Euclidean)?;
@@ -181,7 +180,7 @@ fn mirror_descent(lab: &Lab) -> Result<Outcome, ClaimError> {
 
 /// Three equations for a symmetric 3×3 matrix, from the identity, in the entropy of eigenvalues.
 fn spectral_entropy(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
-    let layout = ParamLayout::new([("weight", 3, 3)]).map_err(crate::Error::from).map_err(Box::new)?;
+    let layout = ParamLayout::new([("weight", 3, 3)])?;
     for rate in [0.03, 0.01] {
         let overrides = [
             "optimiser={mirror={potential=\"spectral-entropy\"}}".to_owned(),

@@ -14,7 +14,6 @@ pub(super) const CLAIMS: [Claim; 1] = [Claim {
     statement: "Logistic problems of 10⁵ examples, dense with 10³ and sparse with 10⁶ features, train in memory proportional \
                 to the data, at a cost per step that is linear in the entries that are not zero",
     experiments: &["b-large"],
-    printed: false,
     try_out: large,
 }];
 

@@ -15,7 +15,6 @@ pub(super) const CLAIMS: [Claim; 3] = [
         statement: "Coordinate descent with tiny steps follows the LASSO path to the smallest ℓ1 norm where that path is \
                     monotone, and can end at a larger norm where it is not",
         experiments: &["b-stagewise"],
-        printed: false,
         try_out: stagewise,
     },
     Claim {
@@ -23,7 +22,6 @@ pub(super) const CLAIMS: [Claim; 3] = [
         covers: &[],
         statement: "The direction of argmin { L(w) : ‖w‖ ≤ c } tends to the largest margin of the norm as c grows",
         experiments: &["b-margins"],
-        printed: false,
         try_out: regularisation_path,
     },
     Claim {
@@ -32,7 +30,6 @@ pub(super) const CLAIMS: [Claim; 3] = [
         statement: "At equal norms the optimisation path and the regularisation path differ, and meet in direction only \
                     in the limit; ℓ1 and ℓ2",
         experiments: &["b-margins"],
-        printed: false,
         try_out: two_paths,
     },
 ];

@@ -15,7 +15,6 @@ pub(super) const CLAIMS: [Claim; 3] = [
         covers: &["B.eq12"],
         statement: "The steepest step Δ has ‖Δ‖ = ‖g‖_* and ⟨Δ, −g⟩ = ‖g‖_*², so that −g ∈ ∂½‖Δ‖², in every norm",
         experiments: &[],
-        printed: false,
         try_out: step,
     },
     Claim {
@@ -24,7 +23,6 @@ pub(super) const CLAIMS: [Claim; 3] = [
         statement: "Steepest descent in ℓ4/3 ends at a solution that depends on the step size, and even its flow misses \
                     the solution of smallest ℓ4/3 norm (Figure 1c)",
         experiments: &["b-example-4"],
-        printed: false,
         try_out: four_thirds,
     },
     Claim {
@@ -33,13 +31,12 @@ pub(super) const CLAIMS: [Claim; 3] = [
         statement: "Subgradients of a norm at v ≠ 0 are the z with ‖z‖_* = 1 and ⟨z, v⟩ = ‖v‖, and z ∈ ∂½‖v‖² if and \
                     only if v ∈ ∂½‖z‖_*²; Stolz and Cesàro's theorem on the sequences the proofs use",
         experiments: &[],
-        printed: false,
         try_out: subdifferentials,
     },
 ];
 
 fn layouts() -> Result<Vec<ParamLayout>, ClaimError> {
-    let matrix = ParamLayout::new([("w", 4, 3)]).map_err(crate::Error::from).map_err(Box::new)?;
+    let matrix = ParamLayout::new([("w", 4, 3)])?;
     Ok(vec![ParamLayout::vector(7), matrix])
 }
 

@@ -1,6 +1,7 @@
 //! Support vectors, and the growth lemmas behind Theorem 7.
 
-use super::{angle, larger, largest_margin, smaller, values};
+use super::factored::{product, pull};
+use super::{angle, larger, largest_margin, margins, smaller, values};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::data::{Dataset, Targets};
 use crate::linalg::{Eigen, Matrix, add_scaled, dot, matmul_nt, norm2};
@@ -16,7 +17,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         statement: "If the weights converge in direction, the gradient's direction is in the limit a non-negative \
                     combination of support vectors, and the rest vanishes exponentially",
         experiments: &["b-margins"],
-        printed: false,
         try_out: concentration,
     },
     Claim {
@@ -24,7 +24,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         covers: &[],
         statement: "For almost all data there are at most d support vectors, and they are independent",
         experiments: &[],
-        printed: false,
         try_out: few_vectors,
     },
     Claim {
@@ -32,7 +31,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         covers: &[],
         statement: "As printed: for almost all data there are fewer than d support vectors",
         experiments: &[],
-        printed: true,
         try_out: fewer_vectors,
     },
     Claim {
@@ -40,7 +38,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         covers: &[],
         statement: "If increments converge in direction and their sizes have a divergent sum, so do the iterates",
         experiments: &[],
-        printed: false,
         try_out: increments,
     },
     Claim {
@@ -49,7 +46,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
         statement: "The growth factor of Theorem 7's proof is at least 1 + 2ηp·ε̄ with ε̄ = (λ₁−λ_k)/(2(λ₁+λ_k)), and 2ηp \
                     is asymptotically the relative growth of W, so that its sum diverges",
         experiments: &["b-factored"],
-        printed: false,
         try_out: growth,
     },
 ];
@@ -66,8 +62,7 @@ fn concentration(lab: &Lab) -> Result<Outcome, ClaimError> {
         let task = lab.tasks("b-margins", &overrides)?.remove(0);
         let data = lab.data(&task)?.train;
         let judge = largest_margin(&data, &task.recipe.model, &NormSpec::L2)?;
-        let margins: Vec<f64> =
-            values(&data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, &judge.direction)).collect();
+        let margins = margins(&data, &judge.direction);
         let is_support = |n: usize| margins[n] <= judge.margin * (1.0 + 1e-9);
         let second = (0..data.len()).filter(|n| !is_support(*n)).map(|n| margins[n]).fold(f64::INFINITY, smaller);
         // ‖II‖/‖I‖ at moments of the run, and the exponent of its bound
@@ -218,28 +213,18 @@ fn growth(lab: &Lab) -> Result<Outcome, ClaimError> {
     let task = lab.tasks("b-factored", &["seed=1"])?.remove(0);
     let data = lab.data(&task)?.train;
     let size = 5;
-    let product = |u: &[f64]| {
-        let mut w = vec![0.0; size * size];
-        matmul_nt(&mut w, u, u, size, u.len() / size, size);
-        w
-    };
     let mut process = lab.start(&task)?;
     let (mut total, mut sum, mut ratios) = (0.0, 0.0, Vec::new());
-    let mut w = product(process.params());
+    let mut w = product(process.params(), size);
     let mut eigen = Eigen::new(size);
     for step in 1..=lab.choose(40_000u32, 200_000) {
         let (log_time, log_loss) = (process.log_time(), process.log_loss());
         process.advance()?;
         // (19) is a step of η/2 on U, so that η = 2·(the step just made)
         let eta = 2.0 * (log_difference(process.log_time(), log_time) + log_loss).exp();
-        let mut pull = vec![0.0; size * size];
-        let margins: Vec<f64> = values(&data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, &w)).collect();
-        for (n, (q, y)) in margins.iter().zip(values(&data)).enumerate() {
-            data.inputs.add_row(n, (-q - log_loss).exp() * y, &mut pull);
-        }
-        eigen.factor(&pull)?;
+        eigen.factor(&pull(&data, &w))?;
         let p = eigen.values().iter().copied().fold(f64::NEG_INFINITY, larger);
-        let next = product(process.params());
+        let next = product(process.params(), size);
         let change: Vec<f64> = next.iter().zip(&w).map(|(a, b)| a - b).collect();
         eigen.factor(&change)?;
         let h: f64 = eigen.values().iter().map(|value| value.abs()).sum();
