@@ -1,5 +1,9 @@
 //! Built-in experiments run in memory.
 
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -42,10 +46,14 @@ impl Scale {
 /// assert!((runs[0].params[0] - 0.5).abs() < 1e-8 && (runs[0].params[1] - 0.25).abs() < 1e-8);
 /// # Ok::<(), limitpoint::claims::ClaimError>(())
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Lab {
     scale: Scale,
+    shelf: Mutex<BTreeMap<String, Slot>>,
 }
+
+/// Where one result stays; locked while it is made, so that it is made once.
+type Slot = Arc<Mutex<Option<Arc<dyn Any + Send + Sync>>>>;
 
 /// A run that ended.
 #[derive(Debug, Clone)]
@@ -69,7 +77,27 @@ pub struct Finished {
 impl Lab {
     /// A laboratory that runs claims at this scale.
     pub fn new(scale: Scale) -> Self {
-        Self { scale }
+        Self { scale, shelf: Mutex::default() }
+    }
+
+    /// What several claims look at, made when the first of them asks. The name tells it from all other results; it must
+    /// not be asked for inside a parallel iterator, whose threads could then wait for each other.
+    pub(super) fn once<T: Send + Sync + 'static>(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> Result<T, ClaimError>,
+    ) -> Result<Arc<T>, ClaimError> {
+        let slot = {
+            let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+            shelf.entry(name.to_owned()).or_default().clone()
+        };
+        let mut held = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = held.as_ref().and_then(|kept| kept.clone().downcast::<T>().ok()) {
+            return Ok(found);
+        }
+        let made = Arc::new(make()?);
+        *held = Some(made.clone());
+        Ok(made)
     }
 
     /// The scale.

@@ -11,10 +11,14 @@
 //! | `lab` | built-in experiments run in memory |
 //! | `outcome` | checks, and the record they make |
 //! | `sketch` | figures as finished numbers |
+//! | `arithmetic` | comparisons that keep a NaN |
+//! | `paper_a/` | steepest descent in homogeneous networks |
 //! | `paper_b/` | optimisation geometry for linear models |
 
+mod arithmetic;
 mod lab;
 mod outcome;
+mod paper_a;
 mod paper_b;
 mod registry;
 mod sketch;

@@ -1,0 +1,2 @@
+use crate::claims::Claim;
+pub(super) const CLAIMS: [Claim; 0] = [];
