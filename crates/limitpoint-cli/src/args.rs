@@ -153,7 +153,8 @@ pub enum Format {
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// Workloads to run: W1, W2, W3, W4, all of them by default; or `solve`, exact margins against cvxpy and SVC.
+    /// Workloads to run: W1, W2, W3, W4, all of them by default; or `solve`, exact margins against cvxpy and SVC; or
+    /// `figure-1`, all runs of A Figure 1 against PyTorch.
     #[arg(value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
     /// A Python interpreter with torch and/or jax to compare with.

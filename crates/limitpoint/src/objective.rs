@@ -92,6 +92,8 @@ pub struct Objective {
     weights: Vec<f64>,
     cotangent: Vec<f64>,
     log_loss: f64,
+    /// Scores and margins of a trial.
+    trial: [Vec<f64>; 2],
 }
 
 impl Objective {
@@ -117,6 +119,7 @@ impl Objective {
             weights: Vec::new(),
             cotangent: Vec::new(),
             log_loss: f64::NAN,
+            trial: [Vec::new(), Vec::new()],
         };
         objective.resize();
         Ok(objective)
@@ -234,6 +237,21 @@ impl Objective {
     /// The model itself, for diagnostics.
     pub fn model_mut(&mut self) -> &mut dyn Model {
         &mut *self.model
+    }
+
+    /// ln L after `params[entry]` is changed by `change`, given that `params` were last given to [`Objective::forward`];
+    /// see [`Model::scores_after`].
+    pub fn log_loss_after(&mut self, params: &[f64], entry: usize, change: f64) -> f64 {
+        let [scores, margins] = &mut self.trial;
+        scores.resize(self.cotangent.len(), 0.0);
+        margins.resize(self.margins.len(), 0.0);
+        self.model.scores_after(params, entry, change, scores);
+        self.map.margins(scores, self.batch.as_deref(), margins);
+        let sum = self.loss.log_loss(margins, self.map.per_example());
+        match self.reduction {
+            Reduction::Sum => sum,
+            Reduction::Mean => sum - (self.model.examples() as f64).ln(),
+        }
     }
 
     /// Kinks that a step of length `radius` can reach; see [`Model::kinks`].

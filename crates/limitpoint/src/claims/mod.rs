@@ -11,6 +11,7 @@
 //! | `lab` | built-in experiments run in memory |
 //! | `outcome` | checks, and the record they make |
 //! | `sketch` | figures as finished numbers |
+//! | `statistics` | paired comparisons over seeds |
 //! | `arithmetic` | comparisons that keep a NaN |
 //! | `paper_a/` | steepest descent in homogeneous networks |
 //! | `paper_b/` | optimisation geometry for linear models |
@@ -22,11 +23,12 @@ mod paper_a;
 mod paper_b;
 mod registry;
 mod sketch;
+mod statistics;
 
 pub use lab::{Finished, Lab, Scale};
 pub use outcome::{Check, ClaimRecord, Outcome};
 pub use registry::{Claim, ClaimEntry, claims, find_claims, open_claims};
-pub use sketch::{Curve, Dot, Sketch};
+pub use sketch::{Cloud, Curve, Dot, Sketch};
 
 /// What keeps a claim from being tried.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +48,9 @@ pub enum ClaimError {
     /// The judge could not answer.
     #[error(transparent)]
     Reference(#[from] crate::reference::ReferenceError),
+    /// A certificate could not be made.
+    #[error(transparent)]
+    Certificate(#[from] crate::certificates::CertificateError),
     /// A part was refused.
     #[error(transparent)]
     Part(#[from] Box<crate::Error>),

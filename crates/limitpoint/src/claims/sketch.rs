@@ -26,6 +26,9 @@ pub struct Sketch {
     pub curves: Vec<Curve>,
     /// Marked points.
     pub dots: Vec<Dot>,
+    /// Many points of one kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clouds: Vec<Cloud>,
 }
 
 /// One line.
@@ -46,6 +49,17 @@ pub struct Dot {
     pub label: String,
     /// Where.
     pub at: [f64; 2],
+}
+
+/// Many points under one name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cloud {
+    /// For the legend.
+    pub label: String,
+    /// Positions, and the size of each mark relative to the usual one.
+    pub points: Vec<[f64; 3]>,
+    /// Whether marks are stars rather than discs.
+    pub stars: bool,
 }
 
 impl Sketch {
@@ -81,6 +95,12 @@ impl Sketch {
     /// Adds a marked point.
     pub fn dot(mut self, label: impl Into<String>, at: [f64; 2]) -> Self {
         self.dots.push(Dot { label: label.into(), at });
+        self
+    }
+
+    /// Adds many points of one kind: positions and relative sizes.
+    pub fn cloud(mut self, label: impl Into<String>, points: Vec<[f64; 3]>, stars: bool) -> Self {
+        self.clouds.push(Cloud { label: label.into(), points, stars });
         self
     }
 }

@@ -30,7 +30,7 @@ pub use balance::{Balance, neuron_balance};
 pub use bracket::{MarginBracket, feature_bound, margin_bracket, sparse_feature_bound};
 pub use kkt::{KktMeasure, alignment, kkt_measure, stationarity_residual};
 pub use line_fit::{FEWEST_POINTS, LineFit, RateError, fit_line};
-pub use margin::{MarginPair, layer_product, normalised_margins};
+pub use margin::{MarginPair, layer_product, normalised_margins, soft_margin_growth};
 pub use mirror_margin::{MirrorMeasure, mirror_measure};
 pub use point::Point;
 pub use probe::{DiagnosticsError, Probe, ProbeSpec, ProbeState};

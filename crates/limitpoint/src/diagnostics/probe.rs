@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::balance::Balance;
 use super::{
     Point, active_neurons, angle, kkt_measure, layer_product, margin_bracket, mirror_measure, normalised_margins,
-    participation, small_fraction, stationarity_residual, support_count,
+    participation, small_fraction, soft_margin_growth, stationarity_residual, support_count,
 };
 use crate::models::Homogeneity;
 use crate::norms::{Norm, NormError, NormSpec};
@@ -129,7 +129,7 @@ impl Probe {
         columns.extend((1..=hidden.len()).map(|layer| format!("active_neurons.layer{layer}")));
         for norm in &spec.norms {
             let key = norm.key();
-            let names = ["norm", "margin", "soft_margin", "alignment", "kkt_gap", "kkt_slack"];
+            let names = ["norm", "margin", "soft_margin", "growth_bound", "alignment", "kkt_gap", "kkt_slack"];
             columns.extend(names.iter().map(|name| format!("{name}.{key}")));
             columns.extend(spec.residual_tolerances.iter().map(|t| format!("residual.{key}@{t}")));
             if linear {
@@ -208,8 +208,8 @@ impl Probe {
             let size = norm.value(point.params);
             let margins = normalised_margins(point, size);
             let kkt = kkt_measure(point, &mut **norm);
-            out.extend([size, margins.hard, margins.soft, kkt.alignment, kkt.fenchel_young_gap / kkt.objective]);
-            out.push(kkt.slack / kkt.objective);
+            out.extend([size, margins.hard, margins.soft, soft_margin_growth(point, &mut **norm)]);
+            out.extend([kkt.alignment, kkt.fenchel_young_gap / kkt.objective, kkt.slack / kkt.objective]);
             for tolerance in &self.spec.residual_tolerances {
                 out.push(stationarity_residual(point, &mut **norm, *tolerance, &mut self.scratch));
             }

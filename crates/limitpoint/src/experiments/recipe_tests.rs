@@ -200,7 +200,7 @@ fn overrides_reach_through_tags_and_aliases() {
     assert!(matches!(model, ModelSpec::Network { widths, activation: Activation::LeakyRelu { slope: 0.1 }, .. }
         if widths == [8, 9]));
     assert_eq!(digits(&["init.scale=2"]).initialiser, Initialiser::HeNormal { scale: 2.0 });
-    assert_eq!(digits(&["init=uniform(scale=1)"]).initialiser, Initialiser::Uniform { scale: 1.0 });
+    assert_eq!(digits(&["init=uniform(scale=1)"]).initialiser, Initialiser::Uniform { scale: 1.0, fan_in: true });
     assert_eq!(digits(&["observe.norms=[l1, lp:3]"]).observe.norms, [NormSpec::L1, NormSpec::Lp { p: 3.0 }]);
     assert_eq!(digits(&["title=Hello, 1..3 worlds"]).title, "Hello, 1..3 worlds");
     assert_eq!(digits(&["title=\"quoted\""]).title, "quoted");

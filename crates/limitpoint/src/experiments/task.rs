@@ -114,7 +114,9 @@ impl Task {
             Some(Trainer::Optimiser(OptimiserSpec::Muon { momentum, polar, .. }, _)) => {
                 *momentum != 0.0 || *polar != PolarMethod::Exact
             }
-            Some(Trainer::Optimiser(spec, _)) => !matches!(spec, OptimiserSpec::Steepest { .. }),
+            Some(Trainer::Optimiser(spec, _)) => {
+                !matches!(spec, OptimiserSpec::Steepest { .. } | OptimiserSpec::MonotoneCoordinate { .. })
+            }
             _ => false,
         }
     }
@@ -128,7 +130,7 @@ fn measure(spec: &OptimiserSpec) -> Option<Measure> {
         OptimiserSpec::Steepest { norm, .. }
         | OptimiserSpec::DualAcceleration { norm, .. }
         | OptimiserSpec::ProgressiveRescaling { norm, .. } => norm.clone(),
-        OptimiserSpec::AdaBoost => NormSpec::L1,
+        OptimiserSpec::AdaBoost | OptimiserSpec::MonotoneCoordinate { .. } => NormSpec::L1,
         OptimiserSpec::HeavyBall { .. } | OptimiserSpec::Nesterov { .. } => NormSpec::L2,
         OptimiserSpec::Adam { .. } | OptimiserSpec::Signum { .. } | OptimiserSpec::Lion { .. } => NormSpec::Linf,
         OptimiserSpec::Muon { .. } | OptimiserSpec::Shampoo { accumulate: false, .. } => NormSpec::Spectral,

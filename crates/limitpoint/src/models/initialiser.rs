@@ -15,17 +15,20 @@ use crate::params::ParamLayout;
 /// use limitpoint::numeric::Streams;
 /// use limitpoint::params::ParamLayout;
 /// let layout = ParamLayout::new([("layer1.weight", 50, 4), ("layer2.weight", 1, 50)])?;
-/// let theta = Initialiser::Uniform { scale: 0.1 }.draw(&layout, &mut Streams::new(1).stream("init"));
+/// let theta = Initialiser::Uniform { scale: 0.1, fan_in: true }.draw(&layout, &mut Streams::new(1).stream("init"));
 /// assert!(theta[..200].iter().all(|w| w.abs() <= 0.1 / 4.0)); // U[−α/fan-in, α/fan-in]
 /// # Ok::<(), limitpoint::params::ParamsError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Initialiser {
-    /// Uniform on [−α/fan-in, α/fan-in] (A.expTS: w on α/d, u on α/width).
+    /// Uniform on [−α/fan-in, α/fan-in] (A.expTS: w on α/d, u on α/width), or on [−α, α].
     Uniform {
         /// The scale α.
         scale: f64,
+        /// Whether the scale is divided by the number of inputs of the layer.
+        #[serde(default = "yes")]
+        fan_in: bool,
     },
     /// Normal with variance scale²·2/fan-in (He; D.exp).
     HeNormal {
@@ -59,6 +62,9 @@ pub enum Initialiser {
 fn one() -> f64 {
     1.0
 }
+fn yes() -> bool {
+    true
+}
 
 impl Initialiser {
     /// Draws a parameter vector. Given numbers are returned as they are; whoever starts from them checks their count.
@@ -75,7 +81,10 @@ impl Initialiser {
             for entry in &mut params[block.range()] {
                 *entry = match *self {
                     Self::Given { .. } => f64::NAN,
-                    Self::Uniform { scale } => stream.uniform_in(-scale / fan_in, scale / fan_in),
+                    Self::Uniform { scale, fan_in: divide } => {
+                        let bound = if divide { scale / fan_in } else { scale };
+                        stream.uniform_in(-bound, bound)
+                    }
                     Self::Constant { value } => value,
                     _ if bias => 0.0,
                     Self::HeNormal { scale } => scale * (2.0 / fan_in).sqrt() * stream.normal(),
@@ -91,7 +100,7 @@ impl Initialiser {
     pub fn catalogue() -> Vec<CatalogueEntry> {
         let entry = |key, formula, reference| CatalogueEntry { key, formula, reference };
         vec![
-            entry("uniform", "w ~ U[−scale/fan_in, scale/fan_in]", "A.expTS"),
+            entry("uniform", "w ~ U[−scale/fan_in, scale/fan_in], or U[−scale, scale]", "A.expTS"),
             entry("he-normal", "w ~ N(0, scale²·2/fan_in), biases 0", "D.exp"),
             entry("mean-field", "w ~ N(0, scale²), with an output factor 1/width", "C.exp2L"),
             entry("normal", "w ~ N(0, deviation²)", "custom"),

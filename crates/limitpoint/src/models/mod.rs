@@ -73,6 +73,12 @@ pub trait Model: Send {
     /// blocks.
     fn pull_back(&mut self, params: &[f64], cotangent: &[f64], gradient: &mut [f64]);
 
+    /// Writes the scores after `params[entry]` is changed by `change`, given that `params` were the last scored. Models
+    /// in which one parameter touches little do better than to score everything anew.
+    fn scores_after(&mut self, params: &[f64], entry: usize, change: f64, out: &mut [f64]) {
+        score_anew(self, params, entry, change, out);
+    }
+
     /// ∇_θ Φ_c(xₙ; θ) for every example, as rows.
     fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix;
 
@@ -117,6 +123,14 @@ pub trait Model: Send {
         let _ = params;
         None
     }
+}
+
+/// Scores everything after one parameter is changed, and again as it was.
+fn score_anew<M: Model + ?Sized>(model: &mut M, params: &[f64], entry: usize, change: f64, out: &mut [f64]) {
+    let mut moved = params.to_vec();
+    moved[entry] += change;
+    out.copy_from_slice(model.scores(&moved));
+    model.scores(params);
 }
 
 /// What a model can refuse.

@@ -74,6 +74,27 @@ fn naive_scores(spec: &ModelSpec, x: &Matrix, outputs: usize, layout: &ParamLayo
 }
 
 #[test]
+fn changing_one_parameter_gives_the_scores_of_the_changed_parameters() {
+    for (what, mut model, theta) in all_models(9, 5) {
+        let size = model.examples() * model.outputs();
+        let (mut out, mut gradient) = (vec![0.0; size], vec![0.0; theta.len()]);
+        let cotangent = vec![1.0; size];
+        for entry in 0..theta.len() {
+            let mut moved = theta.clone();
+            moved[entry] += 0.3;
+            let expected = model.scores(&moved).to_vec();
+            // the order of calls in a run: scores, a gradient, then trials
+            model.scores(&theta);
+            model.pull_back(&theta, &cotangent, &mut gradient);
+            model.scores_after(&theta, entry, 0.3, &mut out);
+            for (a, b) in out.iter().zip(&expected) {
+                assert!((a - b).abs() <= 1e-5 * (1.0 + b.abs()), "{what}, entry {entry}: {a} {b}");
+            }
+        }
+    }
+}
+
+#[test]
 fn scores_follow_the_definition_at_every_shape() {
     let mut stream = Streams::new(2).stream("shapes");
     let layered = |spec: &&ModelSpec| matches!(spec, ModelSpec::Linear | ModelSpec::Network { .. });

@@ -66,6 +66,10 @@ impl Norm for L1 {
         largest
     }
 
+    fn dual_is_largest_entry(&self) -> bool {
+        true
+    }
+
     fn project_subdifferential(&mut self, at: &[f64], target: &[f64], tolerance: f64, out: &mut [f64]) {
         project_face(self, at, target, tolerance, 1.0, out);
     }

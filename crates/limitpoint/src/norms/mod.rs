@@ -110,6 +110,11 @@ pub trait Norm: Send {
         crate::linalg::add_scaled(params, if unit { factor } else { factor * dual }, scratch);
     }
 
+    /// Whether the dual norm is the largest |entry|, so that the dual norm of a vector is the largest of its parts.
+    fn dual_is_largest_entry(&self) -> bool {
+        false
+    }
+
     /// Euclidean projection of `target` onto the subdifferential of the norm at `at`.
     ///
     /// At 0 this is the dual unit ball. `tolerance` is the activity tolerance τ ∈ [0, 1): entries, singular values, rows

@@ -64,6 +64,10 @@ impl Norm for Window {
         crate::linalg::add_scaled(params, if unit { factor } else { factor * dual }, scratch);
     }
 
+    fn dual_is_largest_entry(&self) -> bool {
+        self.inner.dual_is_largest_entry()
+    }
+
     fn project_subdifferential(&mut self, at: &[f64], target: &[f64], tolerance: f64, out: &mut [f64]) {
         clear_outside(self.ranges.iter().cloned(), out);
         if let [range] = self.ranges.as_slice() {

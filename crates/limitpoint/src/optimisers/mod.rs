@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `steepest` | θ + η‖g‖_* d(g): gradient, sign, coordinate, spectral descent; their normalised forms |
 //! | `clarke` | the minimum-dual-norm subgradient at kinks, used by `steepest` |
+//! | `monotone_coordinate` | coordinate descent that skips entries whose step would raise the loss |
 //! | `momentum` | heavy ball, Nesterov |
 //! | `mirror` | ∇R(θ⁺) = ∇R(θ) − ηg, with dual or primal momentum |
 //! | `constrained_mirror` | mirror descent on {Gw = h}, exponentiated gradient on the simplex |
@@ -30,6 +31,7 @@ mod dual_acceleration;
 mod mirror;
 mod moments;
 mod momentum;
+mod monotone_coordinate;
 mod muon;
 mod natural_gradient;
 mod progressive_rescaling;

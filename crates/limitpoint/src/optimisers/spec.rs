@@ -12,6 +12,7 @@ use super::constrained_mirror::ConstrainedMirror;
 use super::dual_acceleration::DualAcceleration;
 use super::mirror::Mirror;
 use super::momentum::Momentum;
+use super::monotone_coordinate::MonotoneCoordinate;
 use super::natural_gradient::NaturalGradient;
 use super::progressive_rescaling::{ProgressiveRescaling, RescalingSettings};
 use super::shampoo::Shampoo;
@@ -47,6 +48,12 @@ pub enum OptimiserSpec {
         /// Use the minimum-dual-norm Clarke subgradient at kinks.
         #[serde(default)]
         minimum_norm: bool,
+    },
+    /// Coordinate descent that never steps uphill.
+    MonotoneCoordinate {
+        /// Whether steps carry the largest entry of the gradient.
+        #[serde(default)]
+        scaling: Scaling,
     },
     /// Polyak's heavy ball.
     HeavyBall {
@@ -294,6 +301,7 @@ impl OptimiserSpec {
             Self::Steepest { norm, scaling, minimum_norm } => {
                 Box::new(Steepest::new(norm, *scaling, *minimum_norm, layout)?)
             }
+            Self::MonotoneCoordinate { scaling } => Box::new(MonotoneCoordinate::new(*scaling, layout)),
             Self::HeavyBall { momentum } => Box::new(Momentum::new("heavy-ball", *momentum, 0.0, layout.len())?),
             Self::Nesterov { momentum } => Box::new(Momentum::new("nesterov", *momentum, *momentum, layout.len())?),
             Self::Mirror { potential, space, beta, gamma } => {
@@ -342,6 +350,7 @@ impl OptimiserSpec {
     pub fn key(&self) -> &'static str {
         match self {
             Self::Steepest { .. } => "steepest",
+            Self::MonotoneCoordinate { .. } => "monotone-coordinate",
             Self::HeavyBall { .. } => "heavy-ball",
             Self::Nesterov { .. } => "nesterov",
             Self::Mirror { .. } => "mirror",
@@ -370,6 +379,11 @@ impl OptimiserSpec {
                 "steepest",
                 "θ + η‖g‖_* d, d = argmin_{‖d‖≤1} ⟨g,d⟩ (gradient, sign, coordinate, spectral)",
                 "A.eq1, B.eq11",
+            ),
+            entry(
+                "monotone-coordinate",
+                "θᵢ − η‖g‖_∞ sign(gᵢ), i the largest entry of g whose step lowers the loss",
+                "A.expTS, section 0",
             ),
             entry("heavy-ball", "θ + β(θ − θ⁻) − ηg", "B.gd2.1"),
             entry("nesterov", "y = θ + β(θ − θ⁻), θ⁺ = y − η∇L(y)", "B.gd2.1"),
@@ -407,6 +421,8 @@ impl OptimiserSpec {
         specs.extend([
             Self::Steepest { norm: NormSpec::Linf, scaling: Scaling::Unit, minimum_norm: false },
             Self::Steepest { norm: NormSpec::L1, scaling: Scaling::DualNorm, minimum_norm: true },
+            Self::MonotoneCoordinate { scaling: Scaling::DualNorm },
+            Self::MonotoneCoordinate { scaling: Scaling::Unit },
             Self::HeavyBall { momentum: 0.8 },
             Self::Nesterov { momentum: 0.8 },
             Self::mirror(PotentialSpec::Hyperbolic { lambda: 0.1 }),
@@ -469,6 +485,7 @@ impl FromStr for OptimiserSpec {
             "sign" => Self::steepest(NormSpec::Linf),
             "coordinate" => Self::steepest(NormSpec::L1),
             "spectral" => Self::steepest(NormSpec::Spectral),
+            "monotone-coordinate" => Self::MonotoneCoordinate { scaling: Scaling::DualNorm },
             "heavy-ball" => Self::HeavyBall { momentum: nine_tenths() },
             "nesterov" => Self::Nesterov { momentum: nine_tenths() },
             "adam" => Self::Adam { beta1: nine_tenths(), beta2: beta2(), epsilon: epsilon() },
@@ -493,7 +510,7 @@ impl FromStr for OptimiserSpec {
 
 fn unknown(text: &str) -> String {
     format!(
-        "'{text}' is no optimiser with default settings; use gradient, sign, coordinate, spectral, heavy-ball, nesterov, \
-         adam, adam-w, ada-grad, ada-boost, rms-prop, signum, lion, shampoo, muon, dual-acceleration or progressive-rescaling"
+        "'{text}' is no optimiser with default settings; use gradient, sign, coordinate, spectral, monotone-coordinate, \
+         heavy-ball, nesterov, adam, adam-w, ada-grad, ada-boost, rms-prop, signum, lion, shampoo, muon, dual-acceleration or progressive-rescaling"
     )
 }

@@ -1,5 +1,8 @@
 //! Small data sets and short ways to run.
 
+use std::sync::LazyLock;
+
+use limitpoint::claims::{Lab, Scale, find_claims};
 use limitpoint::data::{Dataset, Gaussians, Targets, TeacherStudent};
 use limitpoint::driver::{Batching, Descent, FlowRun, Process, run};
 use limitpoint::flows::{FlowSpec, Tolerance};
@@ -11,6 +14,40 @@ use limitpoint::objective::{Objective, Reduction};
 use limitpoint::observers::{Continue, Observer, Snapshot, StopReason, StopRule};
 use limitpoint::optimisers::OptimiserSpec;
 use limitpoint::schedules::ScheduleSpec;
+
+/// What claims share is computed once for all tests.
+static LAB: LazyLock<Lab> = LazyLock::new(|| Lab::new(Scale::Quick));
+
+/// Tries a claim and its printed form, if it has one, and says which checks fail.
+pub fn try_out(id: &str) {
+    for claim in find_claims(id).unwrap() {
+        let record = claim.run(&LAB);
+        let failed: Vec<String> = record
+            .checks
+            .iter()
+            .filter(|check| !check.holds)
+            .map(|check| format!("{}: {}, expected {}", check.what, check.measured, check.expected))
+            .collect();
+        assert!(record.as_expected, "{} is {}\n{}", record.id, record.verdict, failed.join("\n"));
+    }
+}
+
+/// One test per claim, and one that no claim of the paper is left out.
+macro_rules! tests {
+    ($paper: literal; $($name: ident: $id: literal,)*) => {
+        $(#[test] fn $name() { crate::support::try_out($id); })*
+
+        #[test]
+        fn every_claim_is_tested() {
+            let tested = [$($id),*];
+            for claim in limitpoint::claims::claims().iter().filter(|claim| claim.id.starts_with($paper)) {
+                let base = claim.id.trim_end_matches(".printed");
+                assert!(tested.contains(&claim.id) || tested.contains(&base), "{} has no test", claim.id);
+            }
+        }
+    };
+}
+pub(crate) use tests;
 
 /// max(z, 0)², the smooth activation that lets every geometry follow its flow.
 pub const SQUARED_RELU: Activation = Activation::ReluPower { power: 2 };

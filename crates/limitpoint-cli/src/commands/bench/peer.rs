@@ -35,8 +35,19 @@ struct RawAnswer {
 }
 
 impl Peer {
-    /// Starts an engine, if that Python has the library for it.
+    /// Starts an engine on the workloads, if that Python has the library for it.
     pub fn start(python: &Path, engine: &'static str, threads: usize, folder: &Path) -> anyhow::Result<Option<Self>> {
+        Self::start_script(python, engine, include_str!("peer.py"), threads, folder)
+    }
+
+    /// Starts a script with an engine, if that Python has the library for it.
+    pub fn start_script(
+        python: &Path,
+        engine: &'static str,
+        text: &str,
+        threads: usize,
+        folder: &Path,
+    ) -> anyhow::Result<Option<Self>> {
         let module = engine.split('-').next().unwrap_or(engine);
         let probe = Command::new(python)
             .args(["-c", &format!("import numpy, {module}")])
@@ -47,7 +58,7 @@ impl Peer {
             return Ok(None);
         }
         let script = folder.join("peer.py");
-        std::fs::write(&script, include_str!("peer.py"))?;
+        std::fs::write(&script, text)?;
         let mut child = Command::new(python)
             .arg(&script)
             .args([engine, &threads.to_string()])
@@ -64,8 +75,18 @@ impl Peer {
 
     /// Measures one workload for `seconds`.
     pub fn measure(&mut self, name: &str, seconds: f64) -> anyhow::Result<Answer> {
+        self.ask(name, seconds)?;
+        self.answer()
+    }
+
+    /// Sends a request, so that several peers can work at the same time.
+    pub fn ask(&mut self, name: &str, seconds: f64) -> anyhow::Result<()> {
         writeln!(self.input, "{name} {seconds}")?;
-        self.input.flush()?;
+        Ok(self.input.flush()?)
+    }
+
+    /// Waits for the answer to a request.
+    pub fn answer(&mut self) -> anyhow::Result<Answer> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
         let raw: RawAnswer =
@@ -97,8 +118,13 @@ pub fn write(workload: &Workload, rate: f64, folder: &Path) -> anyhow::Result<()
     for (part, values) in
         [("inputs", &workload.inputs.data), ("labels", &workload.labels), ("params", &workload.params)]
     {
-        let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        std::fs::write(folder.join(format!("{}.{part}.f64", spec.name)), bytes)?;
+        write_numbers(folder, &format!("{}.{part}", spec.name), values)?;
     }
     Ok(())
+}
+
+/// Writes numbers as the scripts read them.
+pub fn write_numbers(folder: &Path, name: &str, values: &[f64]) -> anyhow::Result<()> {
+    let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    Ok(std::fs::write(folder.join(format!("{name}.f64")), bytes)?)
 }

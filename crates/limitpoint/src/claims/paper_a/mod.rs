@@ -2,16 +2,33 @@
 //!
 //! | file | section of the paper |
 //! |---|---|
+//! | `trace` | flows watched at every step, which the theorems' claims share |
+//! | `soft_margins` | 3.1, A.2, A.5: the soft margin never falls after separation |
+//! | `growth` | 2, A.1–A.2: identities of the flow, how fast the loss falls and the direction turns |
+//! | `stationarity` | 3.2, A.3–A.4, B: KKT points, alignment, Bregman proximity |
+//! | `teacher` | 4.1: teacher and student |
 //! | `adam` | 4.2: Adam is sign descent first and gradient descent later |
 //! | `shampoo` | 4.3: Shampoo, Muon and the spectral margin |
 
 mod adam;
+mod growth;
 mod shampoo;
+mod soft_margins;
+mod stationarity;
+mod teacher;
+mod trace;
 
 use super::Claim;
 
 /// All claims of the paper, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 2] = [&adam::CLAIMS, &shampoo::CLAIMS];
+    let parts: [&[Claim]; 6] = [
+        &soft_margins::CLAIMS,
+        &growth::CLAIMS,
+        &stationarity::CLAIMS,
+        &teacher::CLAIMS,
+        &adam::CLAIMS,
+        &shampoo::CLAIMS,
+    ];
     parts.concat()
 }

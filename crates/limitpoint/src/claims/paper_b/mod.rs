@@ -28,8 +28,8 @@ mod stagewise;
 mod steepest;
 mod support;
 
-use super::lab::Finished;
 use super::arithmetic::{angle, distance, larger, smaller};
+use super::lab::Finished;
 use super::{Claim, ClaimError};
 use crate::certificates::{Measure, linear_margin_problem};
 use crate::data::{Dataset, Targets};

@@ -101,6 +101,45 @@ impl<T: Real> DenseNetwork<T> {
         gram
     }
 
+    /// Scores after one parameter of a network with one hidden layer is changed: only one unit changes with it.
+    pub(super) fn scores_with_moved_unit(&self, params: &[f64], entry: usize, change: f64, out: &mut [f64]) {
+        let (layer, head, outputs) = (&self.layers[0], &self.layers[1], self.architecture.outputs);
+        let scale = self.architecture.output_scale;
+        out.copy_from_slice(&self.scores);
+        if let Some(bias) = head.bias.filter(|bias| (*bias..bias + outputs).contains(&entry)) {
+            return out.iter_mut().skip(entry - bias).step_by(outputs).for_each(|score| *score += scale * change);
+        }
+        let (in_head, from_head) = match entry.checked_sub(head.weight) {
+            Some(place) if place < outputs * head.inputs => (true, place),
+            _ => (false, 0),
+        };
+        let from_weight = entry.wrapping_sub(layer.weight);
+        // the unit and, in the hidden layer, which of its inputs; none for its bias
+        let (unit, input) = match () {
+            () if in_head => (from_head % head.inputs, None),
+            () if from_weight < layer.outputs * layer.inputs => {
+                (from_weight / layer.inputs, Some(from_weight % layer.inputs))
+            }
+            () => (entry - layer.bias.unwrap_or(0), None),
+        };
+        let weights = &params[layer.weight + unit * layer.inputs..layer.weight + (unit + 1) * layer.inputs];
+        let bias = layer.bias.map_or(0.0, |bias| params[bias + unit]);
+        let activation = &self.architecture.activation;
+        for (n, scores) in out.chunks_exact_mut(outputs).enumerate() {
+            let x = self.source.row(n);
+            let z = crate::linalg::dot(x, weights) + bias;
+            let value = activation.value(z);
+            if in_head {
+                scores[from_head / head.inputs] += scale * change * value;
+                continue;
+            }
+            let moved = activation.value(z + change * input.map_or(1.0, |k| x[k])) - value;
+            for (c, score) in scores.iter_mut().enumerate() {
+                *score += scale * params[head.weight + c * head.inputs + unit] * moved;
+            }
+        }
+    }
+
     /// Preactivations that a change of one unit's weights by `radius` can bring to zero.
     pub(super) fn find_kinks(&self, radius: f64) -> Vec<Kink> {
         let Some(slopes) = self.architecture.activation.kink() else { return Vec::new() };

@@ -21,7 +21,7 @@ use pulp::Arch;
 
 use self::kernels::{Backward, Forward, Head, HeadGradient, Raw, RawPanels, Source, WeightGradient};
 use self::planar::{PlanarBackward, PlanarForward, PlanarWeights};
-use super::{Activation, DegreeGroup, Homogeneity, Kink, KinkColumn, Model, ModelError};
+use super::{Activation, DegreeGroup, Homogeneity, Kink, KinkColumn, Model, ModelError, score_anew};
 use crate::linalg::tile::Rows;
 use crate::linalg::{Matrix, Panels, Real, Team};
 use crate::params::ParamLayout;
@@ -599,6 +599,13 @@ impl<T: Real> Model for DenseNetwork<T> {
 
     fn gradient_gram(&mut self, params: &[f64]) -> Matrix {
         self.layerwise_gram(params)
+    }
+
+    fn scores_after(&mut self, params: &[f64], entry: usize, change: f64, out: &mut [f64]) {
+        if self.hidden.len() == 1 && !self.in_batch {
+            return self.scores_with_moved_unit(params, entry, change, out);
+        }
+        score_anew(self, params, entry, change, out);
     }
 
     fn kinks(&mut self, params: &[f64], radius: f64) -> Vec<Kink> {

@@ -179,6 +179,7 @@ impl Pen {
 enum Sample {
     Line(Pen),
     Dot(RGBColor),
+    Star(RGBColor),
 }
 
 /// One entry of the legend: position of its left end in points, sample and words.
@@ -192,6 +193,19 @@ fn dot_colour(place: usize) -> RGBColor {
 /// Radius of a marked point, in points.
 const DOT: f64 = 2.6;
 
+/// A star of five rays around a pixel, its outer radius in points.
+fn star(centre: (i32, i32), radius: f64, colour: RGBColor) -> Polygon<(i32, i32)> {
+    let corner = |k: u32| {
+        let angle = f64::from(k) * std::f64::consts::PI / 5.0;
+        let radius = if k.is_multiple_of(2) { radius } else { 0.42 * radius };
+        (centre.0 + points(radius * angle.sin()), centre.1 - points(radius * angle.cos()))
+    };
+    Polygon::new((0..10).map(corner).collect::<Vec<_>>(), colour.filled())
+}
+
+/// Stars look smaller than discs of the same radius.
+const STAR: f64 = 1.7;
+
 /// The legend in lines that fit the width, above the axes where it covers no data.
 fn legend(plot: &Plot) -> Vec<Vec<Entry>> {
     let named = plot.series.iter().filter(|series| !series.label.is_empty());
@@ -200,7 +214,11 @@ fn legend(plot: &Plot) -> Vec<Vec<Entry>> {
     let dots = plot.dots.iter().enumerate().map(|(place, dot)| (Sample::Dot(dot_colour(place)), dot.2.clone()));
     let mut lines: Vec<Vec<Entry>> = Vec::new();
     let (left, mut at) = (y_area(&plot.y) + 4.0, f64::INFINITY);
-    for (pen, label) in groups.chain(references).chain(dots) {
+    let clouds = plot.clouds.iter().enumerate().map(|(place, cloud)| {
+        let colour = COLOURS[place % COLOURS.len()];
+        (if cloud.stars { Sample::Star(colour) } else { Sample::Dot(colour) }, cloud.label.clone())
+    });
+    for (pen, label) in groups.chain(references).chain(dots).chain(clouds) {
         let advance = 26.0 + width(&label) + 12.0;
         if at + advance > f64::from(WIDTH) {
             lines.push(Vec::new());
@@ -221,6 +239,7 @@ fn draw_legend(root: &Area, lines: &[Vec<Entry>]) -> Result<(), Failure> {
             let sample = [(points(*at), y), (points(at + 21.0), y)];
             match shown {
                 Sample::Dot(colour) => root.draw(&Circle::new((points(at + 10.5), y), points(DOT), colour.filled()))?,
+                Sample::Star(colour) => root.draw(&star((points(at + 10.5), y), STAR * DOT, *colour))?,
                 Sample::Line(pen) => match pen.dashes {
                     None => root.draw(&PathElement::new(sample, pen.style()))?,
                     Some((dash, gap)) => root.draw(&DashedPathElement::new(sample, dash, gap, pen.style()))?,
@@ -306,6 +325,18 @@ fn draw_plot(area: &Area, plot: &Plot) -> Result<(), Failure> {
     let thin = BLACK.stroke_width(points(0.4).unsigned_abs());
     let (down, left) = (points(2.0), points(2.0));
     let base = area.get_base_pixel();
+    for (place, cloud) in plot.clouds.iter().enumerate() {
+        let colour = COLOURS[place % COLOURS.len()];
+        for [x, y, size] in &cloud.points {
+            let at = corner(*x, *y);
+            let at = (at.0 - base.0, at.1 - base.1);
+            if cloud.stars {
+                area.draw(&star(at, STAR * DOT * size, colour))?;
+            } else {
+                area.draw(&Circle::new(at, points(DOT * size), colour.mix(0.75).filled()))?;
+            }
+        }
+    }
     for at in &plot.x.minor {
         let (x, y) = corner(*at, plot.y.low);
         area.draw(&PathElement::new([(x - base.0, y - base.1), (x - base.0, y - base.1 + down)], thin))?;

@@ -49,6 +49,16 @@ pub(super) struct Plot {
     pub zero_line: bool,
     /// Marked points: position and label.
     pub dots: Vec<(f64, f64, String)>,
+    /// Many points of one kind.
+    pub clouds: Vec<Cloud>,
+}
+
+/// Many points of one kind: label, whether they are stars, positions and relative sizes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Cloud {
+    pub label: String,
+    pub stars: bool,
+    pub points: Vec<[f64; 3]>,
 }
 
 /// How far below zero a margin is shown, relative to the largest; before separation it can be very negative.
@@ -101,7 +111,18 @@ impl Plot {
         }
         let zero_line = scale == Scale::Linear && y.low < 0.0 && y.high > 0.0;
         let x = Axis::logarithmic(first, last);
-        Some(Self { zero_line, name, x_label: "steps".into(), y_label, x, y, series, references, dots: Vec::new() })
+        Some(Self {
+            zero_line,
+            name,
+            x_label: "steps".into(),
+            y_label,
+            x,
+            y,
+            series,
+            references,
+            dots: Vec::new(),
+            clouds: Vec::new(),
+        })
     }
 }
 

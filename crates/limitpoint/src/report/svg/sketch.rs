@@ -1,7 +1,7 @@
 //! Sketches of claims as figures: curves and points in a plane.
 
 use super::axis::Axis;
-use super::plot::{Mark, Plot, Series};
+use super::plot::{Cloud, Mark, Plot, Series};
 use super::{Figure, canvas};
 use crate::claims::Sketch;
 
@@ -27,7 +27,13 @@ fn plot(sketch: &Sketch) -> Option<Plot> {
     let curves: Vec<Vec<[f64; 2]>> =
         sketch.curves.iter().map(|curve| curve.points.iter().map(position).filter(finite).collect()).collect();
     let dots: Vec<([f64; 2], &str)> = sketch.dots.iter().map(|dot| (position(&dot.at), dot.label.as_str())).collect();
-    let all = || curves.iter().flatten().copied().chain(dots.iter().map(|dot| dot.0).filter(finite));
+    let clouds: Vec<Vec<[f64; 3]>> = sketch
+        .clouds
+        .iter()
+        .map(|cloud| cloud.points.iter().map(|p| [place(0, p[0]), place(1, p[1]), p[2]]).collect())
+        .collect();
+    let scattered = || clouds.iter().flatten().map(|p| [p[0], p[1]]).filter(finite);
+    let all = || curves.iter().flatten().copied().chain(dots.iter().map(|dot| dot.0).filter(finite)).chain(scattered());
     let span = |axis: usize| match sketch.window {
         Some(window) => [place(axis, window[axis][0]), place(axis, window[axis][1])],
         None => {
@@ -61,6 +67,12 @@ fn plot(sketch: &Sketch) -> Option<Plot> {
         })
         .collect();
     let inside = |at: &[f64; 2]| (0..2).all(|axis| at[axis] >= window[axis][0] && at[axis] <= window[axis][1]);
+    let clouds = sketch.clouds.iter().zip(&clouds).map(|(cloud, points)| Cloud {
+        label: cloud.label.clone(),
+        stars: cloud.stars,
+        points: points.iter().filter(|p| inside(&[p[0], p[1]])).copied().collect(),
+    });
+    let clouds = clouds.collect();
     let dots = dots.into_iter().filter(|dot| inside(&dot.0)).map(|(at, label)| (at[0], at[1], label.to_owned()));
     Some(Plot {
         name: sketch.name.clone(),
@@ -72,6 +84,7 @@ fn plot(sketch: &Sketch) -> Option<Plot> {
         references: Vec::new(),
         zero_line: false,
         dots: dots.collect(),
+        clouds,
     })
 }
 
@@ -142,5 +155,17 @@ mod tests {
         assert_eq!((plot.series[0].style, plot.series[1].style), (Some(0), None));
         let svg = sketch_figure(&sketch).unwrap().svg;
         assert!(svg.contains("here") && svg.contains("<circle"), "{svg}");
+    }
+
+    #[test]
+    fn clouds_are_discs_or_stars_and_widen_the_axes() {
+        let sketch = Sketch::new("s", "s", "x", "y")
+            .cloud("discs", vec![[0.0, 0.0, 1.0], [4.0, 1.0, 2.0], [f64::NAN, 1.0, 1.0]], false)
+            .cloud("stars", vec![[1.0, 3.0, 1.0]], true);
+        let plot = plot(&sketch).unwrap();
+        assert_eq!(plot.clouds.iter().map(|cloud| cloud.points.len()).collect::<Vec<_>>(), [2, 1]);
+        let svg = sketch_figure(&sketch).unwrap().svg;
+        // two discs and one star in the plane, one of each in the legend
+        assert_eq!((svg.matches("<circle").count(), svg.matches("<polygon").count()), (3, 2), "{svg}");
     }
 }
