@@ -16,6 +16,8 @@ const BUILTINS: &[(&str, &str)] = &[
     ("plane", include_str!("../../../../experiments/plane.toml")),
     ("showcase", include_str!("../../../../experiments/showcase.toml")),
     ("sparse", include_str!("../../../../experiments/sparse.toml")),
+    ("a-adam", include_str!("../../../../experiments/paper-a/a-adam.toml")),
+    ("a-shampoo", include_str!("../../../../experiments/paper-a/a-shampoo.toml")),
     ("b-adagrad", include_str!("../../../../experiments/paper-b/b-adagrad.toml")),
     ("b-boosting", include_str!("../../../../experiments/paper-b/b-boosting.toml")),
     ("b-bregman", include_str!("../../../../experiments/paper-b/b-bregman.toml")),

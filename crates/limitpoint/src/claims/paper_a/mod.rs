@@ -2,10 +2,14 @@
 //!
 //! | file | section of the paper |
 //! |---|---|
+//! | `images` | data and measurements of 4.2 and 4.3 |
+//! | `adam_runs` | the runs of 4.2 |
 //! | `adam` | 4.2: Adam is sign descent first and gradient descent later |
 //! | `shampoo` | 4.3: Shampoo, Muon and the spectral margin |
 
 mod adam;
+mod adam_runs;
+mod images;
 mod shampoo;
 
 use super::Claim;
