@@ -1,11 +1,8 @@
 //! Adam is sign descent first and gradient descent later.
 
 use super::adam_runs::{EPSILONS, GAMMA_1, GAMMA_2, Leg, PAIRS, Phases, Run, Runs, Who};
-use super::images::{Images, images};
 use crate::claims::arithmetic::{larger, smaller};
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
-use crate::experiments::Task;
-use crate::numeric::LogScaled;
 
 pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
@@ -29,7 +26,7 @@ pub(super) const CLAIMS: [Claim; 3] = [
         statement: "Adam is eq. 75 with its bias corrections; with β₁ = β₂ = ε = 0 it is sign descent bit for bit, 0/0 \
                     counting as 0",
         experiments: &["a-adam"],
-        try_out: update_rule,
+        try_out: super::adam_update::update_rule,
     },
 ];
 
@@ -40,6 +37,8 @@ fn two_phases(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let runs = Runs::get(lab)?;
     outcome.note(format!("Data: {}. γ1 is the margin by ℓ∞ norm, γ2 that by ℓ2 norm.", runs.images));
+    let trouble = runs.all.iter().filter(|run| !run.course.reason.is_healthy()).count();
+    outcome.at_most(format!("runs that ended in trouble, of {}", runs.all.len()), trouble as f64, 0.0);
     for sign in runs.of(Leg::Flow, Who::Sign) {
         check_flow(&runs, sign, &mut outcome);
     }
@@ -72,12 +71,10 @@ fn two_phases(lab: &Lab) -> Result<Outcome, ClaimError> {
 /// The order of margins and the course of γ1 in the flows of one draw of images.
 fn check_flow(runs: &Runs, sign: &Run, outcome: &mut Outcome) {
     let place = sign.place();
-    let margin = |who: Who, norm: usize| {
-        runs.beside(sign, Leg::Flow, who).map_or(f64::NAN, |run| run.course.final_margin(norm))
-    };
-    let adam = runs
-        .beside(sign, Leg::Flow, Who::forgetful(1e-8))
-        .map_or(f64::NAN, |run| run.course.margin_at(-4.0, GAMMA_1));
+    let margin =
+        |who: Who, norm: usize| runs.beside(sign, Leg::Flow, who).map_or(f64::NAN, |run| run.course.final_margin(norm));
+    let adam =
+        runs.beside(sign, Leg::Flow, Who::forgetful(1e-8)).map_or(f64::NAN, |run| run.course.margin_at(-4.0, GAMMA_1));
     let (first, last) = (margin(Who::Sign, GAMMA_1), margin(Who::Gradient, GAMMA_1));
     outcome.push(
         format!("{place}: γ1 of SD, of Adam with ε = 1e-8 at L = 1e-4, of GD"),
@@ -140,16 +137,23 @@ fn check_momentum(runs: &Runs, outcome: &mut Outcome) {
         let who = Who::Adam { memory: (0.9, beta2), epsilon: 0.0 };
         let name = format!("constant rate, β = (0.9, {beta2}), ε = 0");
         let falls = runs.of(Leg::Constant, who).map(|run| Phases::of(&run.course).map_or(f64::NAN, |p| p.fall));
-        outcome.at_least(format!("{name}: least fall of γ1 after its maximum"), falls.fold(f64::INFINITY, smaller), 0.2);
-        let fastest = runs.of(Leg::Constant, who).map(|run| speed(run) / (-0.5 * beta2.ln())).fold(0.0, larger);
-        outcome.at_most(format!("{name}: speed of ln 1/L in the second half over ½ ln 1/β₂"), fastest, 1.25);
+        outcome.at_least(
+            format!("{name}: least fall of γ1 after its maximum"),
+            falls.fold(f64::INFINITY, smaller),
+            0.2,
+        );
     }
+    // for β₂ = 0.999 these runs are not long beside its memory of a thousand steps
+    let who = Who::Adam { memory: (0.9, 0.99), epsilon: 0.0 };
+    let fastest = runs.of(Leg::Constant, who).map(|run| speed(run) / (-0.5 * 0.99f64.ln())).fold(0.0, larger);
+    outcome.at_most("constant rate, β = (0.9, 0.99), ε = 0: speed of ln 1/L at last over ½ ln 1/β₂", fastest, 1.25);
 }
 
 /// The mean fall of ln L per step in the second half of a run.
 fn speed(run: &Run) -> f64 {
     let samples = &run.course.samples;
-    let (Some(end), Some(half)) = (samples.last(), samples.iter().find(|s| 2 * s.step >= samples[samples.len() - 1].step))
+    let (Some(end), Some(half)) =
+        (samples.last(), samples.iter().find(|s| 2 * s.step >= samples[samples.len() - 1].step))
     else {
         return f64::NAN;
     };
@@ -175,7 +179,11 @@ fn describe(runs: &Runs, outcome: &mut Outcome) {
             adam.map_or(f64::NAN, |adam| adam.course.final_margin(GAMMA_2) / run.course.final_margin(GAMMA_2))
         };
         let shares: Vec<String> = EPSILONS.iter().map(|&epsilon| format!("{:.3}", share(epsilon))).collect();
-        outcome.note(format!("{}: at L = 1e-300 Adam has these shares of GD's γ2: {}.", run.place(), shares.join(", ")));
+        outcome.note(format!(
+            "{}: at L = 1e-300 Adam has these shares of GD's γ2: {}.",
+            run.place(),
+            shares.join(", ")
+        ));
     }
     for run in runs.of(Leg::Constant, Who::Sign) {
         let (Some(phases), Some(end)) = (Phases::of(&run.course), run.course.last()) else { continue };
@@ -268,7 +276,9 @@ fn printed_phases(lab: &Lab) -> Result<Outcome, ClaimError> {
     for leg in [Leg::Constant, Leg::Flow] {
         for larger_one in runs.of(leg, Who::forgetful(1e-4)) {
             let Some(smaller_one) = runs.beside(larger_one, leg, Who::forgetful(1e-8)) else { continue };
-            let (Some(a), Some(b)) = (Phases::of(&larger_one.course), Phases::of(&smaller_one.course)) else { continue };
+            let (Some(a), Some(b)) = (Phases::of(&larger_one.course), Phases::of(&smaller_one.course)) else {
+                continue;
+            };
             let words = if leg == Leg::Constant { "constant rate" } else { "flow" };
             outcome.push(
                 format!("{}, {words}: where γ1 is largest with ε = 1e-4 and with ε = 1e-8", larger_one.place()),
@@ -291,83 +301,4 @@ fn printed_phases(lab: &Lab) -> Result<Outcome, ClaimError> {
     }
     outcome.note("The sentence in print is that larger ε start the second phase slower, but more aggressively.");
     Ok(outcome)
-}
-
-fn update_rule(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let mut outcome = Outcome::default();
-    let images = images(lab, PAIRS[0], 1)?;
-    outcome.note(format!("Data: {}.", images.name));
-    let sign = super::adam_runs::task(lab, 1, Leg::Constant, Who::Sign)?;
-    let adam = super::adam_runs::task(lab, 1, Leg::Constant, Who::forgetful(0.0))?;
-    compare_bits(lab, &images, &sign, &adam, &mut outcome)?;
-    let settings = (0.9, 0.99, 1e-8);
-    let task = super::adam_runs::task(lab, 1, Leg::Constant, Who::Adam { memory: (0.9, 0.99), epsilon: 1e-8 })?;
-    let away = compare_formula(lab, &images, &task, settings, 200)?;
-    outcome.at_most("largest distance from eq. 75 in plain arithmetic, relative to the step, 200 steps", away, 1e-9);
-    Ok(outcome)
-}
-
-/// Sign descent and Adam without memory, step by step.
-fn compare_bits(lab: &Lab, images: &Images, sign: &Task, adam: &Task, outcome: &mut Outcome) -> Result<(), ClaimError> {
-    let (sign, data) = images.bind(sign);
-    let (adam, _) = images.bind(adam);
-    let mut objective = lab.objective(&sign, &data)?;
-    let mut gradient = LogScaled::zeros(objective.layout().len());
-    let mut first = sign.start(lab.objective(&sign, &data)?, &data)?;
-    let mut second = adam.start(lab.objective(&adam, &data)?, &data)?;
-    let (mut equal, mut zeros, mut nonzeros) = (0u64, 0usize, 0usize);
-    let mut deepest = f64::NAN;
-    // down to where the square of a gradient's smallest entries leaves the range of numbers
-    while first.log_loss() > -40.0 * std::f64::consts::LN_10 && equal < 2_000 {
-        objective.forward(first.params());
-        objective.backward(first.params(), &mut gradient);
-        zeros += gradient.direction.iter().filter(|g| **g == 0.0).count();
-        nonzeros += gradient.direction.iter().filter(|g| **g != 0.0).count();
-        first.advance()?;
-        second.advance()?;
-        let same = first.params().iter().zip(second.params()).all(|(a, b)| a.to_bits() == b.to_bits());
-        if !same {
-            break;
-        }
-        equal += 1;
-        deepest = first.log_loss() / std::f64::consts::LN_10;
-    }
-    outcome.at_most("log₁₀ L down to which all weights agree bit for bit", deepest, -40.0);
-    outcome.note(format!("{equal} steps; {nonzeros} entries of gradients were not 0, {zeros} were 0 and stayed put."));
-    outcome.at_least("entries 0/0 on the way", zeros as f64, 1.0);
-    Ok(())
-}
-
-/// The largest distance between the weights of a run and those of eq. 75 written out, in units of the step size.
-fn compare_formula(
-    lab: &Lab,
-    images: &Images,
-    task: &Task,
-    (beta1, beta2, epsilon): (f64, f64, f64),
-    steps: i32,
-) -> Result<f64, ClaimError> {
-    const RATE: f64 = 3e-3;
-    let (task, data) = images.bind(task);
-    let mut objective = lab.objective(&task, &data)?;
-    let mut process = task.start(lab.objective(&task, &data)?, &data)?;
-    let mut theta = process.params().to_vec();
-    let mut gradient = LogScaled::zeros(theta.len());
-    let (mut m, mut v) = (vec![0.0; theta.len()], vec![0.0; theta.len()]);
-    let mut away = 0.0;
-    for t in 1..=steps {
-        objective.forward(&theta);
-        objective.backward(&theta, &mut gradient);
-        for (i, g) in gradient.times_exp(0.0).into_iter().enumerate() {
-            m[i] = beta1 * m[i] + (1.0 - beta1) * g;
-            v[i] = beta2 * v[i] + (1.0 - beta2) * g * g;
-            let (m_hat, v_hat) = (m[i] / (1.0 - beta1.powi(t)), v[i] / (1.0 - beta2.powi(t)));
-            theta[i] -= RATE * m_hat / (v_hat.sqrt() + epsilon);
-        }
-        process.advance()?;
-        let apart = theta.iter().zip(process.params()).map(|(a, b)| (a - b).abs() / RATE);
-        away = apart.fold(away, larger);
-        // go on from the same point, so that roundings do not grow over kinks
-        theta.copy_from_slice(process.params());
-    }
-    Ok(away)
 }
