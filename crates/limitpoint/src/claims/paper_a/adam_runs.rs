@@ -117,7 +117,7 @@ impl Runs {
             for seed in 1..=seeds {
                 let images = images(lab, pair, seed)?;
                 name.clone_from(&images.name);
-                for (leg, who) in programme(seed == 1 && pair == PAIRS[0]) {
+                for (leg, who) in programme(lab, seed == 1 && pair == PAIRS[0]) {
                     plan.push((pair, seed, leg, who, task(lab, seed, leg, who)?, images.clone()));
                 }
             }
@@ -133,12 +133,14 @@ impl Runs {
     }
 }
 
-/// What is run on every draw of images; the short steps, which cost most, on the first one only.
-fn programme(first: bool) -> Vec<(Leg, Who)> {
+/// What is run on a draw of images. What costs most is run on the first one only: the short steps, and at full scale, where
+/// a flow takes half a minute, every second ε.
+fn programme(lab: &Lab, first: bool) -> Vec<(Leg, Who)> {
     let mut programme = Vec::new();
-    for leg in [Leg::Constant, Leg::Flow] {
+    let every = if first { 1 } else { lab.choose(1, 2) };
+    for (leg, epsilons) in [(Leg::Constant, &EPSILONS[..lab.choose(5, 3)]), (Leg::Flow, &EPSILONS[..])] {
         programme.extend([(leg, Who::Gradient), (leg, Who::Sign)]);
-        programme.extend(EPSILONS.map(|epsilon| (leg, Who::forgetful(epsilon))));
+        programme.extend(epsilons.iter().step_by(every).map(|&epsilon| (leg, Who::forgetful(epsilon))));
     }
     for beta2 in [0.99, 0.999] {
         let adam = |epsilon| (Leg::Constant, Who::Adam { memory: (0.9, beta2), epsilon });

@@ -55,7 +55,8 @@ const PROGRAMME: [(&str, &str, &str); 10] = [
     ("Adam, η = 0.01", ADAM, "constant(rate=0.01)"),
     ("Shampoo, η = 20", OFF_THE_SHELF, "constant(rate=20)"),
 ];
-const FLOW: &str = "flow-resolved(resolution=0.1)";
+/// The start is smaller than a usual first step: margins do not see it, the pattern of active neurons does.
+const FLOW: &str = "flow-resolved(resolution=0.1, initial=0.0001)";
 const ADAM: &str = "adam(beta1=0.0, beta2=0.0, epsilon=1e-8)";
 /// ε = 1e-4 is the default of the library that the paper used.
 const OFF_THE_SHELF: &str = "shampoo(accumulate=true, epsilon=1e-4)";
@@ -137,7 +138,6 @@ fn spectral_margins(lab: &Lab) -> Result<Outcome, ClaimError> {
         runs.compare(who, "GD", 5, &mut outcome);
         runs.compare(who, "Adam", 5, &mut outcome);
     }
-    runs.compare("Shampoo", "GD", 4, &mut outcome);
     runs.compare("Shampoo, η = 20", "GD, η = 10", 4, &mut outcome);
     runs.compare("Shampoo, η = 20", "Adam, η = 0.01", 4, &mut outcome);
     for (who, ..) in PROGRAMME {
@@ -182,6 +182,7 @@ fn hybrid(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
         for (who, optimiser) in cases {
             let overrides = [
                 format!("optimiser={optimiser}"),
+                format!("schedule={FLOW}"),
                 "model.frozen=[]".to_owned(),
                 format!("seed={seed}"),
                 format!("model.widths=[{}]", lab.choose(32, 128)),
@@ -249,6 +250,7 @@ fn off_the_shelf(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let runs = Runs::get(lab)?;
     runs.compare("Shampoo off the shelf", "GD", 5, &mut outcome);
+    runs.compare("Shampoo", "GD", 5, &mut outcome);
     for seed in SEEDS {
         let share = runs.margin("Shampoo off the shelf", seed) / runs.margin("spectral descent", seed);
         outcome.at_least(format!("seed {seed}: its γσ over that of spectral descent at L = 1e-6"), share, 0.99);
