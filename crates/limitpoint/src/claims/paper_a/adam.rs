@@ -235,7 +235,7 @@ fn figures(runs: &Runs, outcome: &mut Outcome) {
         let mut sketch =
             Sketch::new(&format!("{figure}-accuracy"), &title, "steps", "accuracy").logarithmic(true, false);
         for run in shown.iter().filter_map(|who| first(Leg::Constant, *who)) {
-            let curve = run.course.curve(|sample| [sample.step.max(1) as f64, sample.test_accuracy]);
+            let curve = run.course.curve(|sample| [sample.step as f64, sample.test_accuracy]);
             sketch = sketch.curve(run.who.name(), curve);
         }
         outcome.sketch(sketch);

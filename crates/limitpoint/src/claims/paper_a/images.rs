@@ -156,9 +156,9 @@ impl Course {
         self.samples.iter().find(|sample| sample.decades() <= decades).map_or(f64::NAN, |sample| sample.margins[norm])
     }
 
-    /// One of the norms' margins against steps, where it is positive.
+    /// One of the norms' margins against steps, where both are positive.
     pub fn by_step(&self, norm: usize) -> Vec<[f64; 2]> {
-        self.curve(|sample| [sample.step.max(1) as f64, sample.margins[norm]])
+        self.curve(|sample| [sample.step as f64, sample.margins[norm]])
     }
 
     /// One of the norms' margins against −log₁₀ L, where both are positive.

@@ -216,7 +216,7 @@ fn figures(runs: &Runs, outcome: &mut Outcome) {
     let mut loss = Sketch::new("figure-3-loss", "Loss at the paper's rates", "steps", "L").logarithmic(true, true);
     for who in constant {
         if let Some(course) = runs.course(who, 1) {
-            loss = loss.curve(who, course.curve(|sample| [sample.step.max(1) as f64, sample.log_loss.exp()]));
+            loss = loss.curve(who, course.curve(|sample| [sample.step as f64, sample.log_loss.exp()]));
         }
     }
     outcome.sketch(loss);
