@@ -133,8 +133,8 @@ impl Runs {
     }
 }
 
-/// What is run on a draw of images. What costs most is run on the first one only: the short steps, and at full scale, where
-/// a flow takes half a minute, every second ε.
+/// What is run on a draw of images. What costs most is run on the first one only: the short steps, and at full scale,
+/// where a flow takes half a minute, every second ε.
 fn programme(lab: &Lab, first: bool) -> Vec<(Leg, Who)> {
     let mut programme = Vec::new();
     let every = if first { 1 } else { lab.choose(1, 2) };

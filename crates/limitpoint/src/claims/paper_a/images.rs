@@ -31,8 +31,8 @@ impl Images {
     }
 }
 
-/// The images of a pair: MNIST where it is present, the embedded 8×8 digits elsewhere. A hundred at full scale; at quick
-/// scale twenty, halved to 14×14.
+/// The images of a pair: MNIST where it is present, the embedded 8×8 digits elsewhere. A hundred at full scale; twenty
+/// at quick scale, MNIST's halved to 14×14.
 pub(super) fn images(lab: &Lab, pair: [usize; 2], seed: u64) -> Result<Arc<Images>, ClaimError> {
     lab.once(&format!("images {pair:?} {seed}"), || {
         let (count, halve) = lab.choose((20, true), (100, false));
@@ -95,7 +95,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Runs a task on these images and measures margins in these norms about `per_decade` times in a factor ten of steps.
+    /// Runs a task on these images and measures margins in these norms, `per_decade` times in a factor ten of steps.
     pub fn follow(
         lab: &Lab,
         task: &Task,
