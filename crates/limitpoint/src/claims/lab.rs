@@ -138,6 +138,17 @@ impl Lab {
         look: impl FnMut(&Snapshot),
     ) -> Result<Finished, ClaimError> {
         let data = self.data(task)?.train;
+        self.watch_on(task, data, wants, look)
+    }
+
+    /// The same on data that are already in memory.
+    pub(super) fn watch_on(
+        &self,
+        task: &Task,
+        data: Dataset,
+        wants: impl Fn(u64) -> bool,
+        look: impl FnMut(&Snapshot),
+    ) -> Result<Finished, ClaimError> {
         let objective = self.objective(task, &data)?;
         let start = task.initial(objective.layout());
         let mut process = task.start(objective, &data)?;

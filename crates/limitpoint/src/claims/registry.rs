@@ -125,11 +125,6 @@ pub fn open_claims() -> Vec<ClaimEntry> {
 
 /// Ids and statements of the claims that are still to be made runnable.
 const OPEN: &[(&str, &str)] = &[
-    ("A.eq15", "spectral margin of two-layer nets with a frozen head"),
-    ("A.expAdam, A.fig2, A.fig6", "Adam is transiently sign descent"),
-    ("A.adam", "Adam update (eq 75)"),
-    ("A.expShampoo, A.fig3", "Shampoo and the spectral margin"),
-    ("A.shampoo", "Shampoo update (eqs 76, 77)"),
     ("C.eq2", "gradient-flow balance"),
     ("C.lem2.5", "Fenchel-Young identity"),
     ("C.flow", "mirror flow and its energy identity"),

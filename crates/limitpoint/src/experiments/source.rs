@@ -21,6 +21,8 @@ const BUILTINS: &[(&str, &str)] = &[
     ("a-flows-classes", include_str!("../../../../experiments/paper-a/a-flows-classes.toml")),
     ("a-sparse-teacher", include_str!("../../../../experiments/paper-a/a-sparse-teacher.toml")),
     ("a-teacher", include_str!("../../../../experiments/paper-a/a-teacher.toml")),
+    ("a-adam", include_str!("../../../../experiments/paper-a/a-adam.toml")),
+    ("a-shampoo", include_str!("../../../../experiments/paper-a/a-shampoo.toml")),
     ("b-adagrad", include_str!("../../../../experiments/paper-b/b-adagrad.toml")),
     ("b-boosting", include_str!("../../../../experiments/paper-b/b-boosting.toml")),
     ("b-bregman", include_str!("../../../../experiments/paper-b/b-bregman.toml")),

@@ -70,7 +70,8 @@ pub(super) fn divide_by_root(
     if m_scale == f64::NEG_INFINITY || unit == f64::NEG_INFINITY {
         return;
     }
-    let factor = (log_factor + m_scale - unit).exp();
+    // the difference first: it is 0 where ε and both memories are, and then the step is exactly that of sign descent
+    let factor = (log_factor + (m_scale - unit)).exp();
     let (root_factor, epsilon) = ((0.5 * v_scale - unit).exp(), (epsilon.ln() - unit).exp());
     for ((theta, m), v) in params.iter_mut().zip(m).zip(v) {
         let denominator = root_factor * v.sqrt() + epsilon;

@@ -7,12 +7,19 @@
 //! | `growth` | 2, A.1–A.2: identities of the flow, how fast the loss falls and the direction turns |
 //! | `stationarity` | 3.2, A.3–A.4, B: KKT points, alignment, Bregman proximity |
 //! | `teacher` | 4.1: teacher and student |
+//! | `images` | data and measurements of 4.2 and 4.3 |
+//! | `adam_runs` | the runs of 4.2 |
+//! | `adam_update`, `shampoo_update` | C.1 and C.2: the update rules |
 //! | `adam` | 4.2: Adam is sign descent first and gradient descent later |
 //! | `shampoo` | 4.3: Shampoo, Muon and the spectral margin |
 
 mod adam;
+mod adam_runs;
+mod adam_update;
 mod growth;
+mod images;
 mod shampoo;
+mod shampoo_update;
 mod soft_margins;
 mod stationarity;
 mod teacher;
