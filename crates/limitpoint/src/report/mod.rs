@@ -21,7 +21,7 @@ mod svg;
 
 pub use gallery::gallery;
 pub use html::html;
-pub use svg::{Figure, figures, sketch_figure};
+pub use svg::{Figure, figures, radar_figure, sketch_figure};
 
 #[cfg(test)]
 mod tests;
