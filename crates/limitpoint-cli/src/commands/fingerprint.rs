@@ -22,7 +22,7 @@ pub struct FingerprintArguments {
     #[arg(value_name = "OPTIMISER", required = true)]
     pub optimisers: Vec<String>,
     /// A constant step size, instead of steps that follow the loss.
-    #[arg(long, value_name = "RATE", conflicts_with = "schedule")]
+    #[arg(long, value_name = "RATE", conflicts_with = "schedule", allow_hyphen_values = true)]
     pub rate: Option<f64>,
     /// Any other rule for step sizes, such as 'linear-bound(c=1)'; see `limitpoint list schedules`.
     #[arg(long, value_name = "SCHEDULE")]
@@ -107,7 +107,7 @@ fn describe(found: &Fingerprint) -> String {
     let mut text = format!("{}\n\n", found.answer);
     let late = found.late();
     if let Some(early) = found.early().filter(|early| late.is_some_and(|late| late.geometry != early.geometry)) {
-        text += &table(found, early, &format!("at L = 1e{:.0}", early.log10_loss[1]), Some(early.log10_loss[1]));
+        text += &table(found, early, &format!("at L = 1e{:.0}", early.clearest), Some(early.clearest));
         text.push('\n');
     }
     if let Some(late) = late {
@@ -118,7 +118,7 @@ fn describe(found: &Fingerprint) -> String {
 
 /// Shares by probe and candidate; `log10_loss` says when, the end by default.
 fn table(found: &Fingerprint, phase: &Phase, when: &str, log10_loss: Option<f64>) -> String {
-    let mut rows: Vec<(String, Vec<f64>, bool)> = Vec::new();
+    let mut rows: Vec<(String, Vec<f64>)> = Vec::new();
     let mut probes: Vec<&str> = Vec::new();
     for run in &found.runs {
         if !probes.contains(&run.probe.as_str()) {
@@ -128,11 +128,11 @@ fn table(found: &Fingerprint, phase: &Phase, when: &str, log10_loss: Option<f64>
     for probe in probes {
         let runs = || found.runs.iter().filter(|run| run.probe == probe);
         let share = |a: usize| runs().filter_map(|run| at(run, log10_loss, a)).fold(f64::INFINITY, f64::min);
-        rows.push((probe.to_owned(), (0..found.geometries.len()).map(share).collect(), true));
+        rows.push((probe.to_owned(), (0..found.geometries.len()).map(share).collect()));
     }
     if let Some(reading) = found.network.at(log10_loss.unwrap_or(f64::NEG_INFINITY)) {
-        rows.push(("network, best reference = 1".to_owned(), reading.relative.clone(), true));
-        rows.push(("network, alignment".to_owned(), reading.alignment.clone(), true));
+        rows.push(("network, best reference = 1".to_owned(), reading.relative.clone()));
+        rows.push(("network, alignment".to_owned(), reading.alignment.clone()));
     }
     let first = rows.iter().map(|row| row.0.chars().count()).max().unwrap_or(0).max(when.chars().count());
     let widths: Vec<usize> = found.geometries.iter().map(|geometry| geometry.label.chars().count().max(6)).collect();
@@ -142,11 +142,11 @@ fn table(found: &Fingerprint, phase: &Phase, when: &str, log10_loss: Option<f64>
         text += &format!("  {:>width$}{mark}", geometry.label);
     }
     text = text.trim_end().to_owned() + "\n";
-    for (name, shares, marked) in rows {
+    for (name, shares) in rows {
         let best = shares.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut line = format!("{name:first$}");
         for (share, width) in shares.iter().zip(&widths) {
-            let mark = if marked && *share >= best - 5e-4 { "*" } else { " " };
+            let mark = if *share >= best - 5e-4 { "*" } else { " " };
             line += &format!("  {share:>width$.3}{mark}");
         }
         text += line.trim_end();

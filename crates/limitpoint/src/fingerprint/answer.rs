@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reading::{ProbeRun, Reading, level};
 use super::Geometry;
+use super::reading::{ProbeRun, Reading, level};
 
 /// The share of what a geometry's own steepest flow has at least reached from which on its margin counts as maximised.
 pub const REACHED: f64 = 0.98;
@@ -20,9 +20,13 @@ pub struct Phase {
     pub nearest: String,
     /// log₁₀ L at the first and the last reading of the phase.
     pub log10_loss: [f64; 2],
-    /// At the last reading of the phase, in [0, 1]; see [`confidence`].
+    /// log₁₀ L at the reading that speaks for the phase: the clearest one, and for the last phase the end.
+    pub clearest: f64,
+    /// At that reading, in [0, 1]: how far the nearest rival lies behind, relative to how far it lies behind
+    /// at the geometry's exact maximiser, averaged over runs; a run in which a rival leads counts as 0. Without a geometry,
+    /// how far the nearest falls short, relative to a tenth.
     pub confidence: f64,
-    /// By candidate, the smallest share of the judge's optimum over all runs, at the last reading of the phase.
+    /// By candidate, the smallest share of the judge's optimum over all runs, at that reading.
     pub shares: Vec<f64>,
 }
 
@@ -47,8 +51,11 @@ pub(super) fn phases(geometries: &[Geometry], runs: &[ProbeRun]) -> Vec<Phase> {
         let now = judge(geometries, &moment);
         match phases.last_mut() {
             Some(last) if last.geometry == now.geometry => {
-                let from = last.log10_loss[0];
-                *last = Phase { log10_loss: [from, now.log10_loss[1]], ..now };
+                last.log10_loss[1] = now.log10_loss[1];
+                // the end speaks for the last phase
+                if now.confidence >= last.confidence || depth.is_none() {
+                    *last = Phase { log10_loss: last.log10_loss, ..now };
+                }
             }
             _ => phases.push(now),
         }
@@ -59,7 +66,10 @@ pub(super) fn phases(geometries: &[Geometry], runs: &[ProbeRun]) -> Vec<Phase> {
 /// What one reading of every run says.
 fn judge(geometries: &[Geometry], moment: &[(&ProbeRun, &Reading)]) -> Phase {
     let smallest = |value: &dyn Fn(&Reading) -> f64| {
-        moment.iter().map(|(_, reading)| value(reading)).fold(f64::INFINITY, |a, b| if a < b || a.is_nan() { a } else { b })
+        moment
+            .iter()
+            .map(|(_, reading)| value(reading))
+            .fold(f64::INFINITY, |a, b| if a < b || a.is_nan() { a } else { b })
     };
     let attained: Vec<f64> = (0..geometries.len()).map(|a| smallest(&|reading| reading.attained(a))).collect();
     let nearest = (0..geometries.len()).max_by(|a, b| attained[*a].total_cmp(&attained[*b])).unwrap_or(0);
@@ -70,7 +80,8 @@ fn judge(geometries: &[Geometry], moment: &[(&ProbeRun, &Reading)]) -> Phase {
         geometry: holds.then(|| geometries[nearest].key.clone()),
         nearest: geometries[nearest].key.clone(),
         log10_loss: [depth; 2],
-        confidence: if holds { sure } else { doubt(attained[nearest], sure) },
+        clearest: depth,
+        confidence: if holds { sure } else { doubt(attained[nearest]) },
         shares: (0..geometries.len()).map(|a| smallest(&|reading| reading.shares[a])).collect(),
     }
 }
@@ -78,17 +89,18 @@ fn judge(geometries: &[Geometry], moment: &[(&ProbeRun, &Reading)]) -> Phase {
 /// The mean over runs of how clearly the answer leads, relative to how clearly it could.
 ///
 /// ```text
-/// (attained by the answer − attained by its best rival) / (1 − what the rival has at the answer's maximiser),  within [0, 1]
+/// (1 − attained by its best rival / attained by the answer) / (1 − what that rival has at the answer's maximiser),
+/// within [0, 1]
 /// ```
 ///
-/// The denominator is the judge's: 1 means that rivals lie as far behind as they do at the exact maximiser, and a run in
-/// which a rival leads counts as 0, so that the share of runs that agree is part of it. Runs on which the answer has no
-/// rival say nothing and are left out.
-pub fn confidence(answer: usize, moment: &[(&ProbeRun, &Reading)]) -> f64 {
+/// The denominator is the judge's: 1 means that rivals lie as far behind as the nearest does at the exact maximiser, and a
+/// run in which a rival leads counts as 0, so that the share of runs that agree is part of it. Runs on which the answer
+/// has no rival say nothing and are left out.
+fn confidence(answer: usize, moment: &[(&ProbeRun, &Reading)]) -> f64 {
     let mut total = (0.0, 0.0);
     for (run, reading) in moment {
         let Some(rival) = run.rivals[answer].iter().map(|b| reading.attained(*b)).reduce(f64::max) else { continue };
-        let lead = (reading.attained(answer).min(1.0) - rival) / run.leads[answer];
+        let lead = (1.0 - rival / reading.attained(answer)) / run.leads[answer];
         total = (total.0 + lead.clamp(0.0, 1.0), total.1 + 1.0);
     }
     if total.1 > 0.0 { total.0 / total.1 } else { 0.0 }
@@ -96,7 +108,7 @@ pub fn confidence(answer: usize, moment: &[(&ProbeRun, &Reading)]) -> f64 {
 
 /// The confidence that no candidate is maximised: how far the nearest falls short of [`REACHED`], relative to a tenth; 0
 /// where one would do but does not lead clearly.
-fn doubt(attained: f64, _sure: f64) -> f64 {
+fn doubt(attained: f64) -> f64 {
     ((REACHED - attained) / 0.1).clamp(0.0, 1.0)
 }
 

@@ -18,6 +18,11 @@ const EXPERIMENT: &str = "fingerprint-network";
 /// Steepest descents that the margins of others are compared with.
 const REFERENCES: [&str; 4] = ["coordinate", "gradient", "sign", "spectral"];
 
+/// The largest change of a margin in a step: alignment is that of the last gradient, which larger steps shake.
+const FINEST: f64 = 0.05;
+/// Where runs end.
+const DEPTH: f64 = -100.0;
+
 /// A network at one moment; lists by candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NetworkReading {
@@ -56,13 +61,13 @@ pub(super) fn evidence(
     geometries: &[Geometry],
     pace: &Pace,
 ) -> Result<NetworkEvidence, FingerprintError> {
-    let own = follow(optimiser, geometries, pace)?;
+    let own = follow(optimiser, geometries, &pace.finer(FINEST, DEPTH))?;
     let mut references = Vec::new();
     for name in REFERENCES {
         let spec: OptimiserSpec = super::battery::optimiser(name)?;
         let depth = own.last().map(|moment| moment.0);
         let settings = Settings { log10_loss: depth, ..Settings::default() };
-        references.push(follow(name, geometries, &Pace::of(&spec, &settings))?);
+        references.push(follow(name, geometries, &Pace::of(&spec, &settings).finer(FINEST, DEPTH))?);
     }
     let readings = own.into_iter().filter_map(|(log10_loss, margins, alignment)| {
         // of every reference, its first moment at this loss or below; their grid of levels is the same
@@ -78,7 +83,7 @@ pub(super) fn evidence(
 }
 
 fn follow(optimiser: &str, geometries: &[Geometry], pace: &Pace) -> Result<Vec<Moment>, FingerprintError> {
-    let task = task(EXPERIMENT, optimiser, 0)?;
+    let task = task(EXPERIMENT, optimiser)?;
     let data = load(&task)?;
     let layout = objective(&task, &data)?.layout().clone();
     let mut norms = workers(geometries, &layout)?;

@@ -27,7 +27,7 @@ pub struct Stage {
 /// c = min(1/4, f/2),   f = 1 − β for momentum,  (1 − β₂)/2 for the root of averaged squares
 /// ```
 ///
-/// Adam-like methods with ε > 0 forget their squares once √v ≪ ε: they get fine steps to L = ε·10⁻¹², and steps by the
+/// Adam-like methods with ε > 0 forget their squares once √v ≪ ε: they get fine steps to L = ε·10⁻⁴, and steps by the
 /// momentum alone below. Methods that set their own pace (dual acceleration, progressive rescaling) follow the step
 /// bound of linear models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,12 +40,16 @@ pub struct Pace {
 const COARSEST: f64 = 0.25;
 /// Where runs end by default.
 const DEEPEST: f64 = -1000.0;
+/// Where runs end whose steps are dear.
+const DEAR: f64 = -300.0;
 /// The most steps of a stage by default.
-const MOST_STEPS: u64 = 400_000;
+const MOST_STEPS: u64 = 200_000;
+/// How many times as many steps a network may need: its largest margins grow faster than the least.
+const MORE_STEPS: u64 = 4;
 /// How far below ε the squares of Adam-like methods are still followed, in decades.
-const BELOW_EPSILON: f64 = 12.0;
-/// Where methods that remember squares for ever so long end: deep enough to tell geometries apart.
-const SHALLOW: f64 = -25.0;
+const BELOW_EPSILON: f64 = 4.0;
+/// Where methods that remember squares and never stop minding them end: deep enough to tell geometries apart.
+const SHALLOW: f64 = -16.0;
 
 impl Pace {
     /// What suits an optimiser, with the settings that somebody chose instead.
@@ -55,7 +59,7 @@ impl Pace {
     /// use limitpoint::optimisers::OptimiserSpec;
     /// let stages = |name: &str| Pace::of(&name.parse::<OptimiserSpec>().unwrap(), &Settings::default()).stages;
     /// assert_eq!((stages("gradient").len(), stages("adam").len()), (1, 2));
-    /// assert_eq!(stages("adam")[0].log10_loss, -20.0); // ε = 1e-8, and twelve decades more
+    /// assert_eq!(stages("adam")[0].log10_loss, -12.0); // ε = 1e-8, and four decades more
     /// ```
     pub fn of(spec: &OptimiserSpec, settings: &Settings) -> Self {
         let mut stages = match &settings.schedule {
@@ -73,6 +77,22 @@ impl Pace {
     }
 }
 
+impl Pace {
+    /// The same with finer steps and a shallower end, for problems whose gradients are looked at.
+    pub(super) fn finer(&self, finest: f64, depth: f64) -> Self {
+        let finer = |stage: &Stage| {
+            let schedule = match stage.schedule {
+                ScheduleSpec::FlowResolved { resolution, initial, grow, shrink } => {
+                    ScheduleSpec::FlowResolved { resolution: resolution.min(finest), initial, grow, shrink }
+                }
+                ref other => other.clone(),
+            };
+            Stage { schedule, log10_loss: stage.log10_loss.max(depth), steps: MORE_STEPS * stage.steps }
+        };
+        Self { stages: self.stages.iter().map(finer).collect() }
+    }
+}
+
 /// What an optimiser remembers of earlier gradients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Memory {
@@ -82,12 +102,14 @@ struct Memory {
     squares: Option<(f64, f64)>,
     /// Whether it rescales its own steps.
     own_pace: bool,
+    /// Where runs end: earlier where a step is dear.
+    depth: f64,
 }
 
 impl Memory {
     fn of(spec: &OptimiserSpec) -> Self {
         let fades = |beta: f64| if beta > 0.0 { 1.0 - beta } else { f64::INFINITY };
-        let averages = |beta: f64| Self { forgets: fades(beta), squares: None, own_pace: false };
+        let averages = |beta: f64| Self { forgets: fades(beta), squares: None, own_pace: false, depth: DEEPEST };
         let roots = |beta1: f64, beta2: f64, epsilon: f64| Self {
             squares: (beta2 > 0.0).then_some((0.5 * (1.0 - beta2), epsilon)),
             ..averages(beta1)
@@ -106,6 +128,8 @@ impl Memory {
             OptimiserSpec::DualAcceleration { .. } | OptimiserSpec::ProgressiveRescaling { .. } => {
                 Self { own_pace: true, ..averages(0.0) }
             }
+            // two eigenvalue problems a step
+            OptimiserSpec::Shampoo { accumulate: true, .. } => Self { depth: DEAR, ..averages(0.0) },
             OptimiserSpec::Switch { ref first, ref second, .. } => Self::of(first).and(Self::of(second)),
             _ => averages(0.0),
         }
@@ -118,7 +142,7 @@ impl Memory {
             (one, other) => one.or(other),
         };
         let own_pace = self.own_pace || other.own_pace;
-        Self { forgets: self.forgets.min(other.forgets), squares, own_pace }
+        Self { forgets: self.forgets.min(other.forgets), squares, own_pace, depth: self.depth.max(other.depth) }
     }
 
     fn stages(self) -> Vec<Stage> {
@@ -132,10 +156,10 @@ impl Memory {
             return vec![Stage { schedule, log10_loss: -1e9, steps: 20_000 }];
         }
         match self.squares {
-            None => vec![flow(self.forgets, DEEPEST)],
+            None => vec![flow(self.forgets, self.depth)],
             Some((squares, epsilon)) if epsilon > 0.0 => {
                 let fine = flow(squares.min(self.forgets), epsilon.log10().min(0.0) - BELOW_EPSILON);
-                vec![fine, flow(self.forgets, DEEPEST)]
+                vec![fine, flow(self.forgets, self.depth)]
             }
             Some((squares, _)) => vec![flow(squares.min(self.forgets), SHALLOW)],
         }

@@ -4,7 +4,7 @@ use std::f64::consts::LN_10;
 
 use serde::{Deserialize, Serialize};
 
-use super::battery::{Optima, ProbeSpec, load, objective, task, workers};
+use super::battery::{Optima, ProbeSpec, load, objective, task_from, workers};
 use super::pace::Pace;
 use super::{FingerprintError, Geometry};
 use crate::data::Dataset;
@@ -132,7 +132,7 @@ pub(super) fn run(
     start: u64,
     pace: &Pace,
 ) -> Result<ProbeRun, FingerprintError> {
-    let task = task(probe.experiment, optimiser, start)?;
+    let task = task_from(probe, optimiser, start)?;
     let data = load(&task)?;
     let mut at = objective(&task, &data)?;
     let layout = at.layout().clone();
@@ -144,7 +144,8 @@ pub(super) fn run(
     let walked = walk(&task, &data, pace, &mut |process: &mut dyn Process| {
         let (params, log_loss) = (process.params(), process.log_loss());
         at.forward(params);
-        let least = at.margins().iter().fold(f64::INFINITY, |least, q| if *q < least || q.is_nan() { *q } else { least });
+        let least =
+            at.margins().iter().fold(f64::INFINITY, |least, q| if *q < least || q.is_nan() { *q } else { least });
         let share = |(norm, optimum): (&mut Box<dyn crate::norms::Norm>, &f64)| least / (norm.value(params) * optimum);
         let floor = |(length, optimum): (&f64, &f64)| -log_loss / (first_log_loss - log_loss + optimum * length);
         readings.push(Reading {

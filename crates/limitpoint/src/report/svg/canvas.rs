@@ -90,10 +90,7 @@ pub(super) fn draw(plot: &Plot) -> Result<String, Failure> {
 }
 
 /// The SVG document of this many points that `paint` fills.
-pub(super) fn document(
-    size: (u32, u32),
-    paint: impl FnOnce(&Area) -> Result<(), Failure>,
-) -> Result<String, Failure> {
+pub(super) fn document(size: (u32, u32), paint: impl FnOnce(&Area) -> Result<(), Failure>) -> Result<String, Failure> {
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, (size.0 * UNIT, size.1 * UNIT)).into_drawing_area();

@@ -145,3 +145,63 @@ fn stroke(root: &Area, corners: Vec<(i32, i32)>, outline: &Outline) -> Result<()
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fingerprint::{Geometry, NetworkEvidence, Pace, Phase};
+
+    fn phase(geometry: Option<&str>, shares: &[f64]) -> Phase {
+        Phase {
+            geometry: geometry.map(str::to_owned),
+            nearest: "l2".to_owned(),
+            log10_loss: [-1.0, -5.0],
+            clearest: -5.0,
+            confidence: 1.0,
+            shares: shares.to_vec(),
+        }
+    }
+
+    fn found(phases: Vec<Phase>) -> Fingerprint {
+        Fingerprint {
+            optimiser: "adam".to_owned(),
+            geometries: Geometry::candidates(),
+            pace: Pace { stages: Vec::new() },
+            runs: Vec::new(),
+            phases,
+            network: NetworkEvidence { references: Vec::new(), readings: Vec::new() },
+            answer: String::new(),
+        }
+    }
+
+    #[test]
+    fn phases_have_outlines_of_their_own_and_every_axis_its_name() {
+        let (early, late) = ([0.2, 0.4, 0.6, 0.8, 1.0, 0.6, 0.4], [0.6, 0.9, 1.0, 0.9, 0.5, 0.8, f64::NAN]);
+        let two = found(vec![phase(Some("linf"), &early), phase(None, &early), phase(Some("l2"), &late)]);
+        let drawn: Vec<(String, bool)> =
+            outlines(std::slice::from_ref(&two)).into_iter().map(|outline| (outline.label, outline.late)).collect();
+        assert_eq!(drawn, [("adam, early".to_owned(), false), ("adam, late".to_owned(), true)]);
+        let svg = radar_figure(&[two]).unwrap().svg;
+        for label in ["ℓ1", "ℓ4/3", "ℓ∞", "spectral", "adam, early", "adam, late"] {
+            assert!(svg.contains(label), "{label}");
+        }
+        assert!(svg.contains("340pt") && !svg.contains("NaN"));
+        let one = found(vec![phase(None, &early), phase(Some("linf"), &early)]);
+        assert_eq!(outlines(&[one]).iter().map(|outline| outline.label.as_str()).collect::<Vec<_>>(), ["adam"]);
+    }
+
+    #[test]
+    fn an_axis_ends_at_the_largest_margin_and_nothing_lies_beyond() {
+        let outline = &outlines(&[found(vec![phase(None, &[1.2, -0.3, 0.5, 0.0, 1.0, 1.0, 1.0])])])[0];
+        assert_eq!(outline.shares, [1.0, 0.0, 0.5, 0.0, 1.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn what_cannot_share_a_radar_is_not_drawn() {
+        assert_eq!(radar_figure(&[]), None);
+        let (one, mut other) = (found(vec![phase(None, &[1.0; 7])]), found(vec![phase(None, &[1.0; 7])]));
+        assert!(radar_figure(&[one.clone(), other.clone()]).is_some());
+        other.geometries.truncate(4);
+        assert_eq!(radar_figure(&[one, other]), None);
+    }
+}
