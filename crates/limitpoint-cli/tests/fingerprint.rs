@@ -47,12 +47,25 @@ fn several_optimisers_share_a_radar_and_a_file() {
     for word in ["<svg", "adam, early", "adam, late", "sign", "spectral"] {
         assert!(radar.contains(word), "{word}");
     }
+    let page = std::fs::read_to_string(format!("{out}/fingerprint.html")).unwrap();
+    assert_eq!(page.matches("<svg").count(), 3, "a radar, and the course of each");
+    assert!(page.contains("sign maximises the ℓ∞ margin") && page.contains("2 optimisers"));
 }
 
 #[test]
 fn step_sizes_depth_and_norms_can_be_chosen() {
     let answer = answered(&[
-        "fingerprint", "adam(epsilon=0)", "--rate", "1e-4", "--log10-loss", "-4", "--seeds", "1", "--norm", "lp:4", "--format",
+        "fingerprint",
+        "adam(epsilon=0)",
+        "--rate",
+        "1e-4",
+        "--log10-loss",
+        "-4",
+        "--seeds",
+        "1",
+        "--norm",
+        "lp:4",
+        "--format",
         "json",
     ]);
     let found = &answer["fingerprints"][0];

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Args;
 use limitpoint::experiments::write_atomically;
-use limitpoint::fingerprint::{Fingerprint, Phase, ProbeRun, Settings, fingerprint};
+use limitpoint::fingerprint::{Fingerprint, Phase, Settings, fingerprint};
 use limitpoint::norms::NormSpec;
-use limitpoint::report::radar_figure;
+use limitpoint::report::{fingerprints, radar_figure};
 use limitpoint::schedules::ScheduleSpec;
 use serde_json::json;
 
@@ -39,7 +39,7 @@ pub struct FingerprintArguments {
     /// A further norm to compare with, such as lp:4 or group21; may be repeated.
     #[arg(long = "norm", value_name = "NORM")]
     pub norms: Vec<String>,
-    /// Where fingerprint.json and radar.svg are written.
+    /// Where fingerprint.json, fingerprint.html and radar.svg are written.
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
     /// How to print.
@@ -91,49 +91,38 @@ fn settings(arguments: &FingerprintArguments) -> anyhow::Result<Settings> {
     Ok(settings)
 }
 
-/// Writes the numbers and the figure.
+/// Writes the numbers, the figure and the page.
 fn write(folder: &Path, found: &[Fingerprint], text: &str) -> anyhow::Result<()> {
     write_atomically(&folder.join("fingerprint.json"), text.as_bytes())?;
     if let Some(figure) = radar_figure(found) {
         let path = folder.join(format!("{}.svg", figure.name));
         write_atomically(&path, figure.svg.as_bytes())?;
-        say(&path.display().to_string());
     }
+    let page = folder.join("fingerprint.html");
+    write_atomically(&page, fingerprints(found).as_bytes())?;
+    say(&page.display().to_string());
     Ok(())
 }
 
 /// The answer and its tables.
 fn describe(found: &Fingerprint) -> String {
     let mut text = format!("{}\n\n", found.answer);
-    let late = found.late();
-    if let Some(early) = found.early().filter(|early| late.is_some_and(|late| late.geometry != early.geometry)) {
-        text += &table(found, early, &format!("at L = 1e{:.0}", early.clearest), Some(early.clearest));
+    let phases = found.spoken();
+    for (place, phase) in phases.iter().enumerate() {
+        let last = place + 1 == phases.len();
+        let when = if last { "at the end".to_owned() } else { format!("at L = 1e{:.0}", phase.clearest) };
+        text += &table(found, phase, &when);
         text.push('\n');
     }
-    if let Some(late) = late {
-        text += &table(found, late, "at the end", None);
+    if let Some(trouble) = &found.network.trouble {
+        text += &format!("no network: {trouble}\n\n");
     }
-    text + "\n"
+    text
 }
 
-/// Shares by probe and candidate; `log10_loss` says when, the end by default.
-fn table(found: &Fingerprint, phase: &Phase, when: &str, log10_loss: Option<f64>) -> String {
-    let mut rows: Vec<(String, Vec<f64>)> = Vec::new();
-    let mut probes: Vec<&str> = Vec::new();
-    for run in &found.runs {
-        if !probes.contains(&run.probe.as_str()) {
-            probes.push(&run.probe);
-        }
-    }
-    for probe in probes {
-        let runs = || found.runs.iter().filter(|run| run.probe == probe);
-        let share = |a: usize| runs().filter_map(|run| at(run, log10_loss, a)).fold(f64::INFINITY, f64::min);
-        rows.push((probe.to_owned(), (0..found.geometries.len()).map(share).collect()));
-    }
-    if let Some(reading) = found.network.at(log10_loss.unwrap_or(f64::NEG_INFINITY)) {
-        rows.push(("network, best reference = 1".to_owned(), reading.relative.clone()));
-        rows.push(("network, alignment".to_owned(), reading.alignment.clone()));
-    }
+/// Shares by probe and candidate; the answer is marked in the heading, the largest share in every row.
+fn table(found: &Fingerprint, phase: &Phase, when: &str) -> String {
+    let rows = found.table(phase);
     let first = rows.iter().map(|row| row.0.chars().count()).max().unwrap_or(0).max(when.chars().count());
     let widths: Vec<usize> = found.geometries.iter().map(|geometry| geometry.label.chars().count().max(6)).collect();
     let mut text = format!("{when:first$}");
@@ -153,13 +142,4 @@ fn table(found: &Fingerprint, phase: &Phase, when: &str, log10_loss: Option<f64>
         text.push('\n');
     }
     text
-}
-
-/// The share of a candidate in a run, when the loss first was at most 10 to a power, or at the end.
-fn at(run: &ProbeRun, log10_loss: Option<f64>, candidate: usize) -> Option<f64> {
-    let reading = match log10_loss {
-        Some(log10_loss) => run.readings.iter().find(|reading| reading.log10_loss <= log10_loss + 1e-9),
-        None => run.readings.last(),
-    };
-    reading.map(|reading| reading.shares[candidate])
 }

@@ -30,14 +30,23 @@ pub struct Phase {
     pub shares: Vec<f64>,
 }
 
-/// The answers along the loss: at every level that all runs reached, and at their ends; equal neighbours are one phase.
+/// One moment of all runs together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// log₁₀ L, the largest of all runs.
+    pub log10_loss: f64,
+    /// By candidate, the smallest share of the judge's optimum over all runs.
+    pub shares: Vec<f64>,
+}
+
+/// The answers along the loss, and the shares they follow from: at every level that all runs reached, and at their ends; equal neighbours are one phase.
 ///
 /// At a level, a geometry is maximised if [`Reading::attained`] is at least [`REACHED`] in every run, no other geometry
 /// that attains as much is nearer, and its confidence is at least one half.
-pub(super) fn phases(geometries: &[Geometry], runs: &[ProbeRun]) -> Vec<Phase> {
+pub(super) fn phases(geometries: &[Geometry], runs: &[ProbeRun]) -> (Vec<Phase>, Vec<Moment>) {
     let deepest = |run: &ProbeRun| run.readings.iter().map(|reading| -reading.log10_loss).fold(0.0, f64::max);
     let common = runs.iter().map(deepest).fold(f64::INFINITY, f64::min);
-    let mut phases: Vec<Phase> = Vec::new();
+    let (mut phases, mut course): (Vec<Phase>, Vec<Moment>) = Default::default();
     let moments = (0..).map(level).take_while(|depth| *depth <= common).map(Some).chain([None]);
     for depth in moments {
         // the first reading at this depth, or the last of all
@@ -49,6 +58,7 @@ pub(super) fn phases(geometries: &[Geometry], runs: &[ProbeRun]) -> Vec<Phase> {
             runs.iter().map(|run| Some((run, &run.readings[at(run)?]))).collect();
         let Some(moment) = moment.filter(|moment| !moment.is_empty()) else { continue };
         let now = judge(geometries, &moment);
+        course.push(Moment { log10_loss: now.clearest, shares: now.shares.clone() });
         match phases.last_mut() {
             Some(last) if last.geometry == now.geometry => {
                 last.log10_loss[1] = now.log10_loss[1];
@@ -60,7 +70,7 @@ pub(super) fn phases(geometries: &[Geometry], runs: &[ProbeRun]) -> Vec<Phase> {
             _ => phases.push(now),
         }
     }
-    phases
+    (phases, course)
 }
 
 /// What one reading of every run says.

@@ -30,7 +30,7 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Phase, REACHED};
+pub use answer::{Moment, Phase, REACHED};
 pub use battery::{Optima, PROBES, ProbeSpec, battery};
 pub use geometry::Geometry;
 pub use network::{NetworkEvidence, NetworkReading};
@@ -59,7 +59,7 @@ pub enum FingerprintError {
     /// Weights of both signs are needed.
     #[error(
         "'{text}' keeps every weight in the domain of its potential or constraint, but the probes need weights of both \
-         signs; use mirror(potential=hyperbolic(lambda=1e-60)), whose far field is the same"
+         signs; a potential on all of space has a fingerprint, such as mirror(potential=hyperbolic(lambda=1e-60))"
     )]
     OneSided {
         /// The optimiser.
@@ -137,7 +137,7 @@ impl From<RecipeError> for FingerprintError {
 ///
 /// | setting | default | purpose | range |
 /// |---|---|---|---|
-/// | `starts` | 2 | runs per probe: from 0, then from random points of size 1 | 1 to 100 |
+/// | `starts` | 2 | runs per probe: from 0, then from random points near 0 | 1 to 100 |
 /// | `schedule` | by the kind of optimiser | step sizes | |
 /// | `log10_loss` | by the kind of optimiser | how deep runs are followed | < −1 |
 /// | `steps` | by the kind of optimiser | the most steps of a run | |
@@ -186,6 +186,8 @@ pub struct Fingerprint {
     pub runs: Vec<ProbeRun>,
     /// Stretches of the loss with one answer each, from separation to the end.
     pub phases: Vec<Phase>,
+    /// The smallest shares of all runs, at the levels of the loss that all of them reached and at their ends.
+    pub course: Vec<Moment>,
     /// The network.
     pub network: NetworkEvidence,
     /// The answer as a sentence.
@@ -201,6 +203,35 @@ impl Fingerprint {
     /// The last phase.
     pub fn late(&self) -> Option<&Phase> {
         self.phases.last()
+    }
+
+    /// The phases that speak for the optimiser: early and late where they differ, late alone where they do not.
+    pub fn spoken(&self) -> Vec<&Phase> {
+        let early = self.early().filter(|early| self.late().is_some_and(|late| late.geometry != early.geometry));
+        early.into_iter().chain(self.late()).collect()
+    }
+
+    /// The table of a phase: what a row is of, and its numbers by candidate. Of a probe, the smallest shares over starts; of
+    /// the network, margins relative to the best reference, and alignments.
+    pub fn table(&self, phase: &Phase) -> Vec<(String, Vec<f64>)> {
+        let at_end = self.late() == Some(phase);
+        let mut rows: Vec<(String, Vec<f64>)> = Vec::new();
+        for run in &self.runs {
+            let reached = |reading: &&Reading| reading.log10_loss <= phase.clearest + 1e-9;
+            let reading = if at_end { run.readings.last() } else { run.readings.iter().find(reached) };
+            let Some(reading) = reading else { continue };
+            match rows.iter_mut().find(|(name, _)| *name == run.probe) {
+                Some((_, shares)) => {
+                    shares.iter_mut().zip(&reading.shares).for_each(|(least, share)| *least = least.min(*share));
+                }
+                None => rows.push((run.probe.clone(), reading.shares.clone())),
+            }
+        }
+        if let Some(reading) = self.network.at(if at_end { f64::NEG_INFINITY } else { phase.clearest }) {
+            rows.push(("network, best reference = 1".to_owned(), reading.relative.clone()));
+            rows.push(("network, alignment".to_owned(), reading.alignment.clone()));
+        }
+        rows
     }
 }
 
@@ -237,9 +268,8 @@ pub fn fingerprint(optimiser: &str, settings: &Settings) -> Result<Fingerprint, 
         },
         || network::evidence(optimiser, &geometries, &pace),
     );
-    let runs = runs?;
-    let phases = answer::phases(&geometries, &runs);
-    let network = network?;
+    let (runs, network) = (runs?, network?);
+    let (phases, course) = answer::phases(&geometries, &runs);
     let answer = answer::sentence(optimiser, &geometries, &phases);
-    Ok(Fingerprint { optimiser: optimiser.to_owned(), geometries, pace, runs, phases, network, answer })
+    Ok(Fingerprint { optimiser: optimiser.to_owned(), geometries, pace, runs, phases, course, network, answer })
 }

@@ -42,6 +42,8 @@ pub struct NetworkEvidence {
     pub references: Vec<String>,
     /// Readings at levels of the loss that the references reached too.
     pub readings: Vec<NetworkReading>,
+    /// Why there are none, where the optimiser does not train networks.
+    pub trouble: Option<String>,
 }
 
 impl NetworkEvidence {
@@ -55,13 +57,20 @@ impl NetworkEvidence {
 /// log₁₀ L, margins and alignments by candidate.
 type Moment = (f64, Vec<f64>, Vec<f64>);
 
-/// Runs the optimiser and the references from one start.
+/// Runs the optimiser and the references from one start. An optimiser that stumbles over a network, as AdaBoost does over
+/// features it cannot weigh, still has the fingerprint of its linear runs.
 pub(super) fn evidence(
     optimiser: &str,
     geometries: &[Geometry],
     pace: &Pace,
 ) -> Result<NetworkEvidence, FingerprintError> {
-    let own = follow(optimiser, geometries, &pace.finer(FINEST, DEPTH))?;
+    let names = REFERENCES.map(str::to_owned).to_vec();
+    let own = match follow(optimiser, geometries, &pace.finer(FINEST, DEPTH)) {
+        Ok(own) => own,
+        Err(error) => {
+            return Ok(NetworkEvidence { references: names, readings: Vec::new(), trouble: Some(error.to_string()) });
+        }
+    };
     let mut references = Vec::new();
     for name in REFERENCES {
         let spec: OptimiserSpec = super::battery::optimiser(name)?;
@@ -78,8 +87,7 @@ pub(super) fn evidence(
         let relative = margins.iter().enumerate().map(|(a, margin)| margin / best(a)).collect();
         Some(NetworkReading { log10_loss, relative, alignment })
     });
-    let readings = readings.collect();
-    Ok(NetworkEvidence { references: REFERENCES.map(str::to_owned).to_vec(), readings })
+    Ok(NetworkEvidence { references: names, readings: readings.collect(), trouble: None })
 }
 
 fn follow(optimiser: &str, geometries: &[Geometry], pace: &Pace) -> Result<Vec<Moment>, FingerprintError> {

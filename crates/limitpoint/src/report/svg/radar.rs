@@ -49,12 +49,12 @@ fn outlines(fingerprints: &[Fingerprint]) -> Vec<Outline> {
             let shares = shares.iter().map(|share| if *share > 0.0 { share.min(1.0) } else { 0.0 }).collect();
             outlines.push(Outline { label: format!("{}{words}", found.optimiser), colour, late, shares });
         };
-        match found.early().filter(|early| early.geometry != late.geometry) {
-            Some(early) => {
+        match found.spoken().as_slice() {
+            [early, late] => {
                 add(", early", false, &early.shares);
                 add(", late", true, &late.shares);
             }
-            None => add("", false, &late.shares),
+            _ => add("", false, &late.shares),
         }
     }
     outlines
@@ -169,7 +169,8 @@ mod tests {
             pace: Pace { stages: Vec::new() },
             runs: Vec::new(),
             phases,
-            network: NetworkEvidence { references: Vec::new(), readings: Vec::new() },
+            course: Vec::new(),
+            network: NetworkEvidence { references: Vec::new(), readings: Vec::new(), trouble: None },
             answer: String::new(),
         }
     }
