@@ -22,8 +22,8 @@ pub struct Phase {
     pub log10_loss: [f64; 2],
     /// log₁₀ L at the reading that speaks for the phase: the clearest one, and for the last phase the end.
     pub clearest: f64,
-    /// At that reading, in [0, 1]: how far the nearest rival lies behind, relative to how far it lies behind
-    /// at the geometry's exact maximiser, averaged over runs; a run in which a rival leads counts as 0. Without a geometry,
+    /// At that reading, in [0, 1]: how far the nearest rival lies behind, relative to how far it lies behind at the
+    /// geometry's exact maximiser, averaged over runs; a run in which a rival leads counts as 0. Without a geometry,
     /// how far the nearest falls short, relative to a tenth.
     pub confidence: f64,
     /// By candidate, the smallest share of the judge's optimum over all runs, at that reading.
@@ -39,7 +39,8 @@ pub struct Moment {
     pub shares: Vec<f64>,
 }
 
-/// The answers along the loss, and the shares they follow from: at every level that all runs reached, and at their ends; equal neighbours are one phase.
+/// The answers along the loss, and the shares they follow from: at every level that all runs reached, and at their
+/// ends; equal neighbours are one phase.
 ///
 /// At a level, a geometry is maximised if [`Reading::attained`] is at least [`REACHED`] in every run, no other geometry
 /// that attains as much is nearer, and its confidence is at least one half.
@@ -103,9 +104,9 @@ fn judge(geometries: &[Geometry], moment: &[(&ProbeRun, &Reading)]) -> Phase {
 /// within [0, 1]
 /// ```
 ///
-/// The denominator is the judge's: 1 means that rivals lie as far behind as the nearest does at the exact maximiser, and a
-/// run in which a rival leads counts as 0, so that the share of runs that agree is part of it. Runs on which the answer
-/// has no rival say nothing and are left out.
+/// The denominator is the judge's: 1 means that rivals lie as far behind as the nearest does at the exact maximiser,
+/// and a run in which a rival leads counts as 0, so that the share of runs that agree is part of it. Runs on which the
+/// answer has no rival say nothing and are left out.
 fn confidence(answer: usize, moment: &[(&ProbeRun, &Reading)]) -> f64 {
     let mut total = (0.0, 0.0);
     for (run, reading) in moment {
@@ -116,8 +117,8 @@ fn confidence(answer: usize, moment: &[(&ProbeRun, &Reading)]) -> f64 {
     if total.1 > 0.0 { total.0 / total.1 } else { 0.0 }
 }
 
-/// The confidence that no candidate is maximised: how far the nearest falls short of [`REACHED`], relative to a tenth; 0
-/// where one would do but does not lead clearly.
+/// The confidence that no candidate is maximised: how far the nearest falls short of [`REACHED`], relative to a tenth;
+/// 0 where one would do but does not lead clearly.
 fn doubt(attained: f64) -> f64 {
     ((REACHED - attained) / 0.1).clamp(0.0, 1.0)
 }
@@ -161,8 +162,8 @@ pub(super) fn sentence(optimiser: &str, geometries: &[Geometry], phases: &[Phase
             let share = late.shares[place(&late.nearest)];
             let first = early.map_or_else(String::new, |(early, key)| format!("{}; late, ", before(early, key)));
             format!(
-                "{optimiser} maximises {first}none of these geometries at L = {end}: nearest is {}, with {share:.3} of the \
-                 optimum on its worst probe (confidence {:.2})",
+                "{optimiser} maximises {first}none of these geometries at L = {end}: nearest is {}, with {share:.3} \
+                 of the optimum on its worst probe (confidence {:.2})",
                 label(&late.nearest),
                 late.confidence
             )

@@ -22,9 +22,9 @@ pub struct ProbeSpec {
     pub experiment: &'static str,
 }
 
-/// The linear problems. Their data come from a random search that asked the judge, so that every two candidates that differ
-/// on them differ a lot: each maximiser has at most nine tenths of the largest margin in any other norm, and is the only
-/// one. A unit test proves it anew.
+/// The linear problems. Their data come from a random search that asked the judge, so that every two candidates that
+/// differ on them differ a lot: each maximiser has at most nine tenths of the largest margin in any other norm, and is
+/// the only one. A unit test proves it anew.
 pub const PROBES: [ProbeSpec; 4] = [
     ProbeSpec { name: "vectors 1", experiment: "fingerprint-vectors-1" },
     ProbeSpec { name: "vectors 2", experiment: "fingerprint-vectors-2" },
@@ -74,8 +74,8 @@ impl Optima {
         Ok(optima)
     }
 
-    /// Whether b's margin at a's maximiser falls short of b's optimum enough to be told from it. Norms that are the same
-    /// on a probe, such as ℓ2 and spectral on vectors, are no rivals there.
+    /// Whether b's margin at a's maximiser falls short of b's optimum enough to be told from it. Norms that are the
+    /// same on a probe, such as ℓ2 and spectral on vectors, are no rivals there.
     pub fn rivals(&self, a: usize, b: usize) -> bool {
         a != b && self.cross[b][a] < REACHED
     }
@@ -126,8 +126,8 @@ fn one_sided(spec: &OptimiserSpec) -> bool {
 /// Standard deviation of random starts: small against the weights that fit a probe.
 const START: f64 = 0.5;
 
-/// How far from 0 random starts of an optimiser are. The hyperbolic entropy counts from √λ: what begins far beyond is in
-/// its far field, and leaves only when the weights have grown by as many powers of ten again.
+/// How far from 0 random starts of an optimiser are. The hyperbolic entropy counts from √λ: what begins far beyond is
+/// in its far field, and leaves only when the weights have grown by as many powers of ten again.
 fn spread(spec: &OptimiserSpec) -> f64 {
     let width = |potential: &PotentialSpec| match potential {
         PotentialSpec::Hyperbolic { lambda } => START.min(lambda.sqrt()),

@@ -8,9 +8,10 @@
 //! ρ_a(θ) = min yᵢ⟨θ, xᵢ⟩ / (‖θ‖_a γ*_a),   γ*_a = max over ‖v‖_a ≤ 1 of min yᵢ⟨v, xᵢ⟩ by the judge,   0 ≤ ρ_a ≤ 1
 //! ```
 //!
-//! A geometry is named by the norm that the parameters are measured in: coordinate descent maximises the ℓ1-norm margin,
-//! sign descent the ℓ∞-norm margin. On a homogeneous network no optimum is known; there margins are compared with the
-//! best that any reference descent reached from the same start, and alignment with the steepest direction is evidence.
+//! A geometry is named by the norm that the parameters are measured in: coordinate descent maximises the ℓ1-norm
+//! margin, sign descent the ℓ∞-norm margin. On a homogeneous network no optimum is known; there margins are compared
+//! with the best that any reference descent reached from the same start, and alignment with the steepest direction is
+//! evidence.
 //!
 //! | file | holds |
 //! |---|---|
@@ -75,8 +76,8 @@ pub enum FingerprintError {
     },
     /// Training went nowhere.
     #[error(
-        "{text} does not fit probe {probe}: its loss is still 10^{log10_loss:.2} after {steps} steps ({reason}); choose \
-         another --schedule or --rate"
+        "{text} does not fit probe {probe}: its loss is still 10^{log10_loss:.2} after {steps} steps ({reason}); \
+         choose another --schedule or --rate"
     )]
     NotFitted {
         /// The optimiser.
@@ -211,8 +212,8 @@ impl Fingerprint {
         early.into_iter().chain(self.late()).collect()
     }
 
-    /// The table of a phase: what a row is of, and its numbers by candidate. Of a probe, the smallest shares over starts; of
-    /// the network, margins relative to the best reference, and alignments.
+    /// The table of a phase: what a row is of, and its numbers by candidate. Of a probe, the smallest shares over
+    /// starts; of the network, margins relative to the best reference, and alignments.
     pub fn table(&self, phase: &Phase) -> Vec<(String, Vec<f64>)> {
         let at_end = self.late() == Some(phase);
         let mut rows: Vec<(String, Vec<f64>)> = Vec::new();

@@ -57,8 +57,8 @@ impl NetworkEvidence {
 /// log₁₀ L, margins and alignments by candidate.
 type Moment = (f64, Vec<f64>, Vec<f64>);
 
-/// Runs the optimiser and the references from one start. An optimiser that stumbles over a network, as AdaBoost does over
-/// features it cannot weigh, still has the fingerprint of its linear runs.
+/// Runs the optimiser and the references from one start. An optimiser that stumbles over a network, as AdaBoost does
+/// over features it cannot weigh, still has the fingerprint of its linear runs.
 pub(super) fn evidence(
     optimiser: &str,
     geometries: &[Geometry],

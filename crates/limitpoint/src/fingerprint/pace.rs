@@ -19,9 +19,10 @@ pub struct Stage {
 
 /// How a run is made.
 ///
-/// By default every step moves margins by at most c (the flow-resolved rule, η = α/L), whose reach is the logarithm of the
-/// loss, so that 10⁻¹⁰⁰⁰ is a matter of thousands of steps. What an optimiser remembers must be young compared with the
-/// loss, or it would divide by gradients that are no longer true; so c is small against the rate f at which it forgets:
+/// By default every step moves margins by at most c (the flow-resolved rule, η = α/L), whose reach is the logarithm of
+/// the loss, so that 10⁻¹⁰⁰⁰ is a matter of thousands of steps. What an optimiser remembers must be young compared with
+/// the loss, or it would divide by gradients that are no longer true; so c is small against the rate f at which it
+/// forgets:
 ///
 /// ```text
 /// c = min(1/4, f/2),   f = 1 − β for momentum,  (1 − β₂)/2 for the root of averaged squares

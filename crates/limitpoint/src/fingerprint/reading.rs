@@ -33,7 +33,8 @@ impl Reading {
     /// γ*‖θ‖ ≤ γ*‖θ₀‖ + ln(L₀/L),   min yᵢ⟨θ, xᵢ⟩ ≥ ln(1/L)   and hence   ρ ≥ ln(1/L) / (ln(L₀/L) + γ*‖θ₀‖)
     /// ```
     ///
-    /// for the exponential loss: at a moderate loss no optimiser can have the whole margin yet. A Theorem 3.1, B Lemma 10.
+    /// for the exponential loss: at a moderate loss no optimiser can have the whole margin yet. A Theorem 3.1, B Lemma
+    /// 10.
     pub fn attained(&self, candidate: usize) -> f64 {
         self.shares[candidate] / self.floors[candidate]
     }

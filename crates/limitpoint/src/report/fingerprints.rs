@@ -44,8 +44,8 @@ fn article(found: &Fingerprint) -> String {
         .as_ref()
         .map_or_else(String::new, |trouble| format!("<p class=\"explain\">No network: {}</p>", escape(trouble)));
     format!(
-        "<section class=\"claim\"><h2>{}</h2>\n<p class=\"lead\">{}</p>\n<div class=\"evidence\">{figure}<div>{tables}{trouble}\
-         </div></div></section>\n",
+        "<section class=\"claim\"><h2>{}</h2>\n<p class=\"lead\">{}</p>\n<div class=\"evidence\">\
+         {figure}<div>{tables}{trouble}</div></div></section>\n",
         escape(&found.optimiser),
         escape(&found.answer),
     )
@@ -70,8 +70,9 @@ fn table(found: &Fingerprint, phase: &Phase) -> String {
     };
     let rows: String = found.table(phase).into_iter().map(row).collect();
     format!(
-        "<p class=\"explain\">At L = 1e{:.0}</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Shares by probe\">\
-         <table class=\"numbers\"><thead><tr><th scope=\"col\">Probe</th>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
+        "<p class=\"explain\">At L = 1e{:.0}</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"Shares by probe\"><table class=\"numbers\"><thead><tr><th scope=\"col\">Probe</th>{head}</tr></thead>\n\
+         <tbody>\n{rows}</tbody></table></div>\n",
         phase.clearest
     )
 }

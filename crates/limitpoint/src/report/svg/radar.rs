@@ -27,9 +27,9 @@ struct Outline {
     shares: Vec<f64>,
 }
 
-/// Draws fingerprints with the same candidates into one radar: the shares of the first phase with an answer solid, those
-/// of the end dashed, a single outline where both phases are the same. Nothing without fingerprints or with less than
-/// three candidates.
+/// Draws fingerprints with the same candidates into one radar: the shares of the first phase with an answer solid,
+/// those of the end dashed, a single outline where both phases are the same. Nothing without fingerprints or with less
+/// than three candidates.
 pub fn radar_figure(fingerprints: &[Fingerprint]) -> Option<Figure> {
     let geometries = &fingerprints.first()?.geometries;
     if geometries.len() < 3 || fingerprints.iter().any(|other| other.geometries != *geometries) {
