@@ -8,6 +8,9 @@ use super::reading::{ProbeRun, Reading, level};
 /// The share of what a geometry's own steepest flow has at least reached from which on its margin counts as maximised.
 pub const REACHED: f64 = 0.98;
 
+/// The share of the optimum itself that is asked for besides: at a moderate loss a flow has to reach little.
+const STANDING: f64 = 0.85;
+
 /// The confidence from which on a phase names a geometry.
 const CLEAR: f64 = 0.5;
 
@@ -42,8 +45,8 @@ pub struct Moment {
 /// The answers along the loss, and the shares they follow from: at every level that all runs reached, and at their
 /// ends; equal neighbours are one phase.
 ///
-/// At a level, a geometry is maximised if [`Reading::attained`] is at least [`REACHED`] in every run, no other geometry
-/// that attains as much is nearer, and its confidence is at least one half.
+/// At a level, the geometry that attains most in its worst run is maximised if [`Reading::attained`] is at least
+/// [`REACHED`] in every run, its share of the optimum at least 0.85, and its confidence at least one half.
 pub(super) fn phases(geometries: &[Geometry], runs: &[ProbeRun]) -> (Vec<Phase>, Vec<Moment>) {
     let deepest = |run: &ProbeRun| run.readings.iter().map(|reading| -reading.log10_loss).fold(0.0, f64::max);
     let common = runs.iter().map(deepest).fold(f64::INFINITY, f64::min);
@@ -84,8 +87,9 @@ fn judge(geometries: &[Geometry], moment: &[(&ProbeRun, &Reading)]) -> Phase {
     };
     let attained: Vec<f64> = (0..geometries.len()).map(|a| smallest(&|reading| reading.attained(a))).collect();
     let nearest = (0..geometries.len()).max_by(|a, b| attained[*a].total_cmp(&attained[*b])).unwrap_or(0);
+    let shares: Vec<f64> = (0..geometries.len()).map(|a| smallest(&|reading| reading.shares[a])).collect();
     let sure = confidence(nearest, moment);
-    let holds = attained[nearest] >= REACHED && sure >= CLEAR;
+    let holds = attained[nearest] >= REACHED && shares[nearest] >= STANDING && sure >= CLEAR;
     let depth = moment.iter().map(|(_, reading)| reading.log10_loss).fold(f64::NEG_INFINITY, f64::max);
     Phase {
         geometry: holds.then(|| geometries[nearest].key.clone()),
@@ -93,7 +97,7 @@ fn judge(geometries: &[Geometry], moment: &[(&ProbeRun, &Reading)]) -> Phase {
         log10_loss: [depth; 2],
         clearest: depth,
         confidence: if holds { sure } else { doubt(attained[nearest]) },
-        shares: (0..geometries.len()).map(|a| smallest(&|reading| reading.shares[a])).collect(),
+        shares,
     }
 }
 

@@ -124,7 +124,7 @@ fn one_sided(spec: &OptimiserSpec) -> bool {
 }
 
 /// Standard deviation of random starts: small against the weights that fit a probe.
-const START: f64 = 0.5;
+const START: f64 = 0.2;
 
 /// How far from 0 random starts of an optimiser are. The hyperbolic entropy counts from √λ: what begins far beyond is
 /// in its far field, and leaves only when the weights have grown by as many powers of ten again.

@@ -65,7 +65,12 @@ fn table(found: &Fingerprint, phase: &Phase) -> String {
     let head: String =
         found.geometries.iter().map(|geometry| format!("<th scope=\"col\">{}</th>", escape(&geometry.label))).collect();
     let row = |(name, shares): (String, Vec<f64>)| {
-        let cells: String = shares.iter().map(|share| format!("<td>{share:.3}</td>")).collect();
+        let best = shares.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let cell = |share: &f64| match *share >= best - 5e-4 {
+            true => format!("<td><b>{share:.3}</b></td>"),
+            false => format!("<td>{share:.3}</td>"),
+        };
+        let cells: String = shares.iter().map(cell).collect();
         format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", escape(&name))
     };
     let rows: String = found.table(phase).into_iter().map(row).collect();
