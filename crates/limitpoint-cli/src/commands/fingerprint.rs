@@ -80,7 +80,7 @@ fn settings(arguments: &FingerprintArguments) -> anyhow::Result<Settings> {
         (None, Some(rate)) => Some(ScheduleSpec::Constant { rate }),
         (None, None) => None,
     };
-    if let Some(depth) = arguments.log10_loss.filter(|depth| !(*depth <= -2.0)) {
+    if let Some(depth) = arguments.log10_loss.filter(|depth| depth.is_nan() || *depth > -2.0) {
         bail!("--log10-loss is {depth}, but must be -2 or less: below L = 0.1 nothing is decided yet");
     }
     let (starts, log10_loss, steps) = (arguments.seeds, arguments.log10_loss, arguments.steps);

@@ -54,7 +54,7 @@ pub(super) fn phases(geometries: &[Geometry], runs: &[ProbeRun]) -> (Vec<Phase>,
     let moments = (0..).map(level).take_while(|depth| *depth <= common).map(Some).chain([None]);
     for depth in moments {
         // the first reading at this depth, or the last of all
-        let at = |run: &'_ ProbeRun| match depth {
+        let at = |run: &ProbeRun| match depth {
             Some(depth) => run.readings.iter().position(|reading| -reading.log10_loss >= depth),
             None => run.readings.len().checked_sub(1),
         };
@@ -129,7 +129,7 @@ fn doubt(attained: f64) -> f64 {
 
 /// 10 to a power, as people write it.
 fn power(log10: f64) -> String {
-    format!("1e{:.0}", log10)
+    format!("1e{log10:.0}")
 }
 
 /// The answer in words.

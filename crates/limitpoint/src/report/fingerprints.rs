@@ -66,9 +66,9 @@ fn table(found: &Fingerprint, phase: &Phase) -> String {
         found.geometries.iter().map(|geometry| format!("<th scope=\"col\">{}</th>", escape(&geometry.label))).collect();
     let row = |(name, shares): (String, Vec<f64>)| {
         let best = shares.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let cell = |share: &f64| match *share >= best - 5e-4 {
-            true => format!("<td><b>{share:.3}</b></td>"),
-            false => format!("<td>{share:.3}</td>"),
+        let cell = |share: &f64| {
+            let number = format!("{share:.3}");
+            if *share >= best - 5e-4 { format!("<td><b>{number}</b></td>") } else { format!("<td>{number}</td>") }
         };
         let cells: String = shares.iter().map(cell).collect();
         format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", escape(&name))
