@@ -10,6 +10,7 @@ use crate::commands::compare::Compare;
 use crate::commands::completions::Completions;
 use crate::commands::data::Data;
 use crate::commands::doctor::Doctor;
+use crate::commands::fingerprint::FingerprintArguments;
 use crate::commands::polish::Polish;
 use crate::commands::rates::Rates;
 use crate::commands::report::Report;
@@ -72,6 +73,11 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint rates runs/linear\n  limitpoint rates runs/linear --confidence 0.99 --format json"
     )]
     Rates(Rates),
+    /// Find out which geometry an optimiser maximises the margin in, early and late, from a battery of probe problems.
+    #[command(
+        after_help = "Examples:\n  limitpoint fingerprint gradient\n  limitpoint fingerprint adam 'adam(epsilon=0)' --out runs/fingerprint\n  limitpoint fingerprint 'mirror(potential=smoothed(p=3, lambda=0))' --format json\n  limitpoint fingerprint 'steepest(norm=lp:4)' --norm lp:4\n\nExits with 0 if there is a fingerprint, whatever it says, with 2 if there is none."
+    )]
+    Fingerprint(FingerprintArguments),
     /// Try out the claims of the papers: run their experiments, ask the judge, and compare.
     #[command(
         after_help = "Examples:\n  limitpoint reproduce --list\n  limitpoint reproduce B\n  limitpoint reproduce B.thm5 B.ex4 --checks\n  limitpoint reproduce B --scale full --format json\n\nExits with 0 if every claim is certified and every form that is wrong in print is refuted, with 1 if not, with 2 if nothing could be run."

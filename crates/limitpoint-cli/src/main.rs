@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Verb::Check(check) => commands::check::run(&check),
         Verb::Polish(polish) => commands::polish::run(&polish),
         Verb::Rates(rates) => commands::rates::run(&rates),
+        Verb::Fingerprint(fingerprint) => commands::fingerprint::run(&fingerprint),
         Verb::Reproduce(reproduce) => commands::reproduce::run(&reproduce),
         Verb::Schema(schema) => commands::schema::run(&schema),
         Verb::List(list) => commands::list::run(&list),

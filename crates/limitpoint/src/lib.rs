@@ -33,6 +33,7 @@
 //! | [`driver`] | the loop: step, snapshot, observe, stop |
 //! | [`experiments`] | whole training problems put together from specifications |
 //! | [`claims`] | statements of the papers as experiments with a verdict |
+//! | [`mod@fingerprint`] | which geometry an optimiser maximises, read off a battery of probes |
 //! | [`report`] | finished records as a page for people and figures for papers |
 
 pub mod catalogue;
@@ -63,6 +64,7 @@ pub mod experiments;
 pub mod observers;
 
 pub mod claims;
+pub mod fingerprint;
 
 pub mod report;
 

@@ -91,7 +91,30 @@ const TABLE: &[(&str, &[&str])] = &[
             "experiments",
         ],
     ),
-    ("report", &["experiments", "claims"]),
+    // stands where claims do, and neither knows the other
+    (
+        "fingerprint",
+        &[
+            "linalg",
+            "params",
+            "data",
+            "norms",
+            "potentials",
+            "losses",
+            "models",
+            "objective",
+            "schedules",
+            "optimisers",
+            "flows",
+            "diagnostics",
+            "observers",
+            "driver",
+            "reference",
+            "certificates",
+            "experiments",
+        ],
+    ),
+    ("report", &["experiments", "claims", "fingerprint"]),
     // gathers the error type of every module; no module's behaviour depends on it
     (
         "error",

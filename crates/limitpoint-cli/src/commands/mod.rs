@@ -7,6 +7,7 @@ pub mod compare;
 pub mod completions;
 pub mod data;
 pub mod doctor;
+pub mod fingerprint;
 pub mod list;
 pub mod polish;
 pub mod rates;

@@ -38,6 +38,11 @@ const BUILTINS: &[(&str, &str)] = &[
     ("b-sensing", include_str!("../../../../experiments/paper-b/b-sensing.toml")),
     ("b-simplex", include_str!("../../../../experiments/paper-b/b-simplex.toml")),
     ("b-stagewise", include_str!("../../../../experiments/paper-b/b-stagewise.toml")),
+    ("fingerprint-matrices-1", include_str!("../../../../experiments/fingerprint/fingerprint-matrices-1.toml")),
+    ("fingerprint-matrices-2", include_str!("../../../../experiments/fingerprint/fingerprint-matrices-2.toml")),
+    ("fingerprint-network", include_str!("../../../../experiments/fingerprint/fingerprint-network.toml")),
+    ("fingerprint-vectors-1", include_str!("../../../../experiments/fingerprint/fingerprint-vectors-1.toml")),
+    ("fingerprint-vectors-2", include_str!("../../../../experiments/fingerprint/fingerprint-vectors-2.toml")),
 ];
 
 /// The most bases that stand on each other.

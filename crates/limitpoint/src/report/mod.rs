@@ -1,12 +1,14 @@
 //! What people read: an experiment as one page, and as figures for papers.
 //!
-//! Nothing here computes: every number is finished in the records of [`crate::experiments`] and [`crate::claims`], and a report only arranges them.
+//! Nothing here computes: every number is finished in the records of [`crate::experiments`], [`crate::claims`] and
+//! [`mod@crate::fingerprint`], and a report only arranges them.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `html.rs` | the page: words and tables, put together with the assets |
 //! | `page_data.rs` | what the page's script draws, as JSON |
 //! | `gallery.rs` | claims of the papers with their verdicts and figures, on one page |
+//! | `fingerprints.rs` | fingerprints of optimisers on one page |
 //! | `svg/` | figures for papers |
 //! | `assets/page.html`, `assets/style.css` | the skeleton and its style |
 //! | `assets/report.js` | state, theme, controls, the order of drawing, the cursor shared by all plots |
@@ -14,14 +16,16 @@
 //! | `assets/pictures.js` | histograms, decision regions, learned features |
 //! | `assets/plotly-cartesian.min.js` | the drawing library, with its licence beside it |
 
+mod fingerprints;
 mod gallery;
 mod html;
 mod page_data;
 mod svg;
 
+pub use fingerprints::fingerprints;
 pub use gallery::gallery;
 pub use html::html;
-pub use svg::{Figure, figures, sketch_figure};
+pub use svg::{Figure, figures, radar_figure, sketch_figure};
 
 #[cfg(test)]
 mod tests;

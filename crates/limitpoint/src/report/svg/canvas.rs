@@ -17,11 +17,11 @@ use super::plot::{Mark, Plot};
 /// Pixels per point.
 const UNIT: u32 = 10;
 /// Width of a figure in points.
-const WIDTH: u32 = 340;
+pub(super) const WIDTH: u32 = 340;
 /// Height of the part with the axes in points; the legend adds to it.
 const HEIGHT: u32 = 225;
 /// Height of a line of the legend in points.
-const LEGEND_LINE: u32 = 14;
+pub(super) const LEGEND_LINE: u32 = 14;
 /// Size of the type in points.
 const TYPE_SIZE: f64 = 10.0;
 /// What plotters divides sizes by when it writes SVG.
@@ -47,9 +47,9 @@ const COLOURS: [RGBColor; 7] = [
 /// Dash and gap in tenths of a point; none is solid. Five patterns and seven colours make 35 styles.
 const DASHES: [Option<(u32, u32)>; 5] = [None, Some((50, 22)), Some((16, 18)), Some((100, 26)), Some((28, 40))];
 /// Lines that are not data.
-const GREY: RGBColor = RGBColor(110, 110, 110);
+pub(super) const GREY: RGBColor = RGBColor(110, 110, 110);
 /// The line at zero.
-const PALE: RGBColor = RGBColor(190, 190, 190);
+pub(super) const PALE: RGBColor = RGBColor(190, 190, 190);
 
 /// Positions become pixels; the axis brings its own ticks and labels.
 impl Ranged for Axis {
@@ -76,19 +76,25 @@ impl ValueFormatter<f64> for Axis {
     }
 }
 
-type Failure = Box<dyn std::error::Error>;
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Failure = Box<dyn std::error::Error>;
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// The SVG document of a plot.
 pub(super) fn draw(plot: &Plot) -> Result<String, Failure> {
     let legend = legend(plot);
     let head = LEGEND_LINE * legend.len() as u32 + 6;
-    let size = (WIDTH, HEIGHT + head);
+    document((WIDTH, HEIGHT + head), |root| {
+        draw_legend(root, &legend)?;
+        draw_plot(&root.margin(head * UNIT, 0, 0, 0), plot)
+    })
+}
+
+/// The SVG document of this many points that `paint` fills.
+pub(super) fn document(size: (u32, u32), paint: impl FnOnce(&Area) -> Result<(), Failure>) -> Result<String, Failure> {
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, (size.0 * UNIT, size.1 * UNIT)).into_drawing_area();
-        draw_legend(&root, &legend)?;
-        draw_plot(&root.margin(head * UNIT, 0, 0, 0), plot)?;
+        paint(&root)?;
         root.present()?;
     }
     let pixels = format!("width=\"{}\" height=\"{}\"", size.0 * UNIT, size.1 * UNIT);
@@ -132,24 +138,24 @@ fn raise_exponents(svg: &str) -> String {
     raised
 }
 
-fn text(anchor: Pos) -> TextStyle<'static> {
+pub(super) fn text(anchor: Pos) -> TextStyle<'static> {
     let size = TYPE_SIZE * f64::from(UNIT) * PLOTTERS_FONT_FACTOR;
     TextStyle::from((TYPE, size).into_font()).color(&BLACK).pos(anchor)
 }
 
 /// Estimated width of a text in points.
-fn width(text: &str) -> f64 {
+pub(super) fn width(text: &str) -> f64 {
     LETTER * TYPE_SIZE * text.chars().count() as f64
 }
 
-fn points(size: f64) -> i32 {
+pub(super) fn points(size: f64) -> i32 {
     (size * f64::from(UNIT)).round() as i32
 }
 
 /// A line of the figure: colour, dashes and width in points.
 #[derive(Debug, Clone, Copy)]
-struct Pen {
-    colour: RGBColor,
+pub(super) struct Pen {
+    pub(super) colour: RGBColor,
     dashes: Option<(u32, u32)>,
     width: f64,
 }
@@ -160,7 +166,7 @@ impl Pen {
         style.map_or_else(Self::reference, Self::of_group)
     }
 
-    fn of_group(style: usize) -> Self {
+    pub(super) fn of_group(style: usize) -> Self {
         let dashes = DASHES[(style + style / (COLOURS.len() * DASHES.len())) % DASHES.len()];
         Self { colour: COLOURS[style % COLOURS.len()], dashes, width: 1.2 }
     }
@@ -169,7 +175,7 @@ impl Pen {
         Self { colour: GREY, dashes: Some((30, 20)), width: 0.8 }
     }
 
-    fn style(self) -> ShapeStyle {
+    pub(super) fn style(self) -> ShapeStyle {
         self.colour.stroke_width(points(self.width).unsigned_abs())
     }
 }

@@ -6,11 +6,13 @@
 mod axis;
 mod canvas;
 mod plot;
+mod radar;
 mod sketch;
 
 #[cfg(test)]
 mod tests;
 
+pub use self::radar::radar_figure;
 pub use self::sketch::sketch_figure;
 
 use self::plot::{Plot, Scale};

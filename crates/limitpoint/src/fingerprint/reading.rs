@@ -1,0 +1,179 @@
+//! One run on one probe, read off at levels of the loss.
+
+use std::f64::consts::LN_10;
+
+use serde::{Deserialize, Serialize};
+
+use super::battery::{Optima, ProbeSpec, load, objective, task_from, workers};
+use super::pace::Pace;
+use super::{FingerprintError, Geometry};
+use crate::data::Dataset;
+use crate::driver::{Advance, Process};
+use crate::experiments::Task;
+
+/// What was read off a run at one moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// log₁₀ L.
+    pub log10_loss: f64,
+    /// Steps so far.
+    pub steps: u64,
+    /// ρ by candidate: the margin in its norm, relative to the judge's optimum.
+    pub shares: Vec<f64>,
+    /// What ρ is at least, at this loss, along the steepest flow of the candidate from the same start.
+    pub floors: Vec<f64>,
+}
+
+impl Reading {
+    /// ρ relative to the least that the candidate's own steepest flow has reached at this loss.
+    ///
+    /// Along the steepest flow in a norm, d‖θ‖ ≤ ‖∇L‖_* dt and d ln(1/L) = ‖∇L‖_*²/L dt with ‖∇L‖_*/L ≥ γ*, so that
+    ///
+    /// ```text
+    /// γ*‖θ‖ ≤ γ*‖θ₀‖ + ln(L₀/L),   min yᵢ⟨θ, xᵢ⟩ ≥ ln(1/L)   and hence   ρ ≥ ln(1/L) / (ln(L₀/L) + γ*‖θ₀‖)
+    /// ```
+    ///
+    /// for the exponential loss: at a moderate loss no optimiser can have the whole margin yet. A Theorem 3.1, B Lemma
+    /// 10.
+    pub fn attained(&self, candidate: usize) -> f64 {
+        self.shares[candidate] / self.floors[candidate]
+    }
+}
+
+/// A run on a probe.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProbeRun {
+    /// The probe.
+    pub probe: String,
+    /// 0 starts at the origin, others at random points.
+    pub start: u64,
+    /// Steps made.
+    pub steps: u64,
+    /// Why it ended.
+    pub reason: String,
+    /// At every level of the loss that was reached, in order; the end comes last.
+    pub readings: Vec<Reading>,
+    /// By candidate, how far its nearest rival lies below 1 at its maximiser; 0 where it has no rival.
+    pub leads: Vec<f64>,
+    /// By candidate, the rivals it can be told from here.
+    pub rivals: Vec<Vec<usize>>,
+}
+
+/// The first level: L = 10⁻¹, where every example is right.
+const FIRST_LEVEL: f64 = 1.0;
+/// Levels per factor of ten of ln(1/L).
+const PER_DECADE: f64 = 8.0;
+
+/// −log₁₀ L of a level.
+pub(super) fn level(number: usize) -> f64 {
+    FIRST_LEVEL * 10f64.powf(number as f64 / PER_DECADE)
+}
+
+/// How a walk ended.
+pub(super) struct Walked {
+    pub steps: u64,
+    pub log10_loss: f64,
+    pub reason: String,
+}
+
+/// Moves a run through the stages of its pace and shows it, after the steps that cross a level and at the end.
+pub(super) fn walk(
+    task: &Task,
+    data: &Dataset,
+    pace: &Pace,
+    look: &mut dyn FnMut(&mut dyn Process) -> Result<(), FingerprintError>,
+) -> Result<Walked, FingerprintError> {
+    let (mut next, mut state, mut walked) = (0, None, None);
+    for stage in &pace.stages {
+        let mut task = task.clone();
+        task.recipe.schedule = stage.schedule.clone();
+        task.recipe.schedules.clear();
+        let mut process = task.start(objective(&task, data)?, data)?;
+        if let Some(state) = &state {
+            process.resume(state)?;
+        }
+        let begin = process.step();
+        let mut reason = format!("log10 L reached {}", stage.log10_loss);
+        let (mut goes_on, mut shown) = (true, false);
+        while process.log_loss() > stage.log10_loss * LN_10 {
+            if process.step() - begin >= stage.steps {
+                (reason, goes_on) = (format!("{} steps made", stage.steps), false);
+                break;
+            }
+            if let Advance::Ended(why) = process.advance()? {
+                (reason, goes_on) = (why.to_string(), false);
+                break;
+            }
+            let depth = -process.log_loss() / LN_10;
+            shown = depth >= level(next);
+            if shown {
+                look(&mut *process)?;
+                // several levels may be crossed in a step
+                next = (next..).find(|number| level(*number) > depth).unwrap_or(next + 1);
+            }
+        }
+        if !shown {
+            look(&mut *process)?;
+        }
+        walked = Some(Walked { steps: process.step(), log10_loss: process.log_loss() / LN_10, reason });
+        if !goes_on {
+            break;
+        }
+        state = Some(process.save());
+    }
+    Ok(walked.unwrap_or(Walked { steps: 0, log10_loss: f64::NAN, reason: "no stage".to_owned() }))
+}
+
+/// Runs an optimiser on a probe.
+pub(super) fn run(
+    optimiser: &str,
+    geometries: &[Geometry],
+    probe: ProbeSpec,
+    optima: &Optima,
+    start: u64,
+    pace: &Pace,
+) -> Result<ProbeRun, FingerprintError> {
+    let task = task_from(probe, optimiser, start)?;
+    let data = load(&task)?;
+    let mut at = objective(&task, &data)?;
+    let layout = at.layout().clone();
+    let origin = task.initial(&layout);
+    let first_log_loss = at.forward(&origin);
+    let mut norms = workers(geometries, &layout)?;
+    let lengths: Vec<f64> = norms.iter_mut().map(|norm| norm.value(&origin)).collect();
+    let mut readings = Vec::new();
+    let walked = walk(&task, &data, pace, &mut |process: &mut dyn Process| {
+        let (params, log_loss) = (process.params(), process.log_loss());
+        at.forward(params);
+        let least =
+            at.margins().iter().fold(f64::INFINITY, |least, q| if *q < least || q.is_nan() { *q } else { least });
+        let share = |(norm, optimum): (&mut Box<dyn crate::norms::Norm>, &f64)| least / (norm.value(params) * optimum);
+        let floor = |(length, optimum): (&f64, &f64)| -log_loss / (first_log_loss - log_loss + optimum * length);
+        readings.push(Reading {
+            log10_loss: log_loss / LN_10,
+            steps: process.step(),
+            shares: norms.iter_mut().zip(&optima.margins).map(share).collect(),
+            floors: lengths.iter().zip(&optima.margins).map(floor).collect(),
+        });
+        Ok(())
+    })?;
+    if walked.log10_loss.is_nan() || walked.log10_loss > -FIRST_LEVEL {
+        return Err(FingerprintError::NotFitted {
+            text: optimiser.to_owned(),
+            probe: probe.name.to_owned(),
+            log10_loss: walked.log10_loss,
+            steps: walked.steps,
+            reason: walked.reason,
+        });
+    }
+    let all = 0..geometries.len();
+    Ok(ProbeRun {
+        probe: probe.name.to_owned(),
+        start,
+        steps: walked.steps,
+        reason: walked.reason,
+        readings,
+        leads: all.clone().map(|a| optima.lead(a)).collect(),
+        rivals: all.clone().map(|a| all.clone().filter(|b| optima.rivals(a, *b)).collect()).collect(),
+    })
+}
