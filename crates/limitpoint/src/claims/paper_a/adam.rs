@@ -8,9 +8,10 @@ pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
         id: "A.expAdam",
         covers: &["A.fig2", "A.fig6"],
-        statement: "Adam with ε > 0 first raises γ1 like sign descent, then lowers it and raises γ2 like gradient \
-                    descent; the loss at the change is nearly proportional to ε, so that larger ε change earlier; with \
-                    ε = 0 it never does, unless momentum lags behind the loss",
+        statement: "Along its flow Adam with ε > 0 first raises γ1 like sign descent, then lowers it and raises γ2 \
+                    like gradient descent; the loss at the change is nearly proportional to ε, so that larger ε \
+                    change earlier; with ε = 0 it never does. With momentum and the paper's constant step γ1 falls for \
+                    any ε",
         experiments: &["a-adam"],
         try_out: two_phases,
     },

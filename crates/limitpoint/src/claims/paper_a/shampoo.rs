@@ -83,7 +83,7 @@ impl Runs {
                         format!("seed={seed}"),
                         format!("model.widths=[{}]", lab.choose(32, 128)),
                         "stop.log10_loss=-6".to_owned(),
-                        format!("stop.steps={}", if schedule == FLOW { 5_000 } else { lab.choose(300, 100) }),
+                        format!("stop.steps={}", if schedule == FLOW { 5_000 } else { lab.choose(300, 200) }),
                     ];
                     plan.push((who, seed, lab.tasks("a-shampoo", &overrides)?.remove(0), images.clone()));
                 }
