@@ -1,6 +1,6 @@
 //! Which geometry does an optimiser maximise the margin in?
 //!
-//! [`fingerprint`] runs an optimiser on a fixed [`battery`] of separable problems whose max-margin directions in the
+//! [`fingerprint()`] runs an optimiser on a fixed [`battery()`] of separable problems whose max-margin directions in the
 //! candidate norms lie provably far apart, and reads off, while the loss falls, how much of every norm's largest margin
 //! it has reached:
 //!
