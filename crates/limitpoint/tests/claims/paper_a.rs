@@ -30,6 +30,14 @@ tests! {
     limit_directions_are_kkt_points: "A.thm3.4",
     the_bregman_divergence_is_the_misalignment: "A.propB6",
     the_bregman_proximity_measure_falls: "A.eq74",
+    students_fit_their_teacher_but_not_by_one_sided_coordinate_descent: "A.expTS",
+    each_algorithm_wins_the_margin_of_its_own_norm: "A.fig1L",
+    sparse_teachers_are_learnt_best_by_coordinate_descent: "A.fig1R",
+    switching_after_separation_hardly_changes_the_test_accuracy: "A.fig1switch",
+    adam_is_sign_descent_until_its_gradient_is_below_epsilon: "A.expAdam",
+    adam_without_memory_is_sign_descent_bit_for_bit: "A.adam",
+    spectral_descent_ends_with_the_largest_spectral_margin: "A.expShampoo",
+    shampoo_without_memory_is_the_polar_factor: "A.shampoo",
 }
 
 /// Claims section 0: coordinate descent on a ReLU network needs the minimum-norm subgradient.

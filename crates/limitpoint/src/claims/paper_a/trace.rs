@@ -214,11 +214,11 @@ pub(super) fn traces(lab: &Lab) -> Result<Arc<Vec<Trace>>, ClaimError> {
     lab.once("traces of the flows", || {
         let seeds = |quick: u64, full: u64| format!("seeds=0..{}", lab.choose(quick, full) - 1);
         let deep =
-            ["model.widths=[10, 10]", "initialiser=normal(deviation=0.35)", "data.count=10", "stop.log10_loss=-8"]
+            ["model.widths=[10, 10]", "initialiser=normal(deviation=0.35)", "data.count=10", "stop.log10_loss=-6"]
                 .map(String::from);
         let logistic = ["loss=logistic".to_owned(), "stop.log10_loss=-5".to_owned()];
         let settings: Vec<(&str, &str, Vec<String>)> = vec![
-            ("two layers, exponential", "a-flows", vec![seeds(3, 10)]),
+            ("two layers, exponential", "a-flows", vec![seeds(2, 10)]),
             ("three layers, exponential", "a-flows", [&deep[..], &[seeds(1, 3)]].concat()),
             ("two layers, logistic", "a-flows", [&logistic[..], &[seeds(1, 3)]].concat()),
             ("three layers, logistic", "a-flows", [&deep[..], &logistic[..], &[seeds(1, 3)]].concat()),
