@@ -101,6 +101,7 @@ fn the_direction_of_a_run_does_not_depend_on_the_scale_of_the_loss() {
                 | OptimiserSpec::Muon { .. }
                 | OptimiserSpec::AdaBoost
                 | OptimiserSpec::Steepest { scaling: Scaling::Unit, .. }
+                | OptimiserSpec::MonotoneCoordinate { scaling: Scaling::Unit }
         );
         let depends_on_epsilon = matches!(
             spec,

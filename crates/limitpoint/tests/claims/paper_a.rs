@@ -8,6 +8,7 @@ use limitpoint::losses::LossSpec;
 use limitpoint::models::ModelSpec;
 use limitpoint::norms::NormSpec;
 use limitpoint::optimisers::{OptimiserSpec, Scaling};
+use limitpoint::schedules::ScheduleSpec;
 
 use crate::support::*;
 
@@ -73,6 +74,32 @@ fn coordinate_descent_on_relu_follows_the_flow_only_with_minimum_norm_subgradien
         assert!(log_loss <= -5.0 && rises == 0, "seed {seed}: {log_loss} {rises}");
         let fall = largest_fall(soft_margins);
         assert!(fall <= 1e-12, "seed {seed} falls by {fall:e}");
+    }
+}
+
+/// What `monotone-coordinate` is for: where plain coordinate descent chatters at L > 1, unit steps that skip uphill entries
+/// separate the data, and no step raises the loss.
+#[test]
+fn coordinate_descent_that_skips_uphill_steps_fits_relu_networks() {
+    for seed in [2, 7] {
+        let run = |spec: &OptimiserSpec| {
+            let objective = objective(&teacher_data(seed, 10, 5), &ModelSpec::relu(&[8]), &LossSpec::Exponential);
+            let start = normal_start(&objective, seed, 0.3);
+            let mut process = descent(objective, spec, &ScheduleSpec::Constant { rate: 0.02 }, &start);
+            let (mut rises, mut before) = (0, process.log_loss());
+            while process.step() < 4000 && process.log_loss() > -5.0 {
+                assert_eq!(process.advance().unwrap(), Advance::Moved);
+                rises += u32::from(process.log_loss() > before);
+                before = process.log_loss();
+            }
+            (process.log_loss(), rises)
+        };
+        let plain = OptimiserSpec::Steepest { norm: NormSpec::L1, scaling: Scaling::Unit, minimum_norm: false };
+        let (log_loss, rises) = run(&plain);
+        assert!(log_loss > 0.0 && rises > 1000, "seed {seed} no longer chatters: {log_loss} {rises}");
+        let (log_loss, rises) = run(&OptimiserSpec::MonotoneCoordinate { scaling: Scaling::Unit });
+        // the first step goes untried, since no step before it says how far
+        assert!(log_loss <= -5.0 && rises <= 1, "seed {seed}: {log_loss} {rises}");
     }
 }
 

@@ -78,8 +78,15 @@ pub(super) const CLAIMS: [Claim; 8] = [
     },
 ];
 
-/// θ/q_min^{1/L} at the end of a trace, with the margins there and their gradients as rows (binary labels).
-fn rescaled(lab: &Lab, trace: &Trace) -> Result<(Vec<f64>, Vec<f64>, Vec<Vec<f64>>), ClaimError> {
+/// θ̃ = θ/q_min^{1/L}, the margins there and their gradients.
+struct Rescaled {
+    point: Vec<f64>,
+    margins: Vec<f64>,
+    gradients: Vec<Vec<f64>>,
+}
+
+/// The end of a trace, rescaled (binary labels).
+fn rescaled(lab: &Lab, trace: &Trace) -> Result<Rescaled, ClaimError> {
     let end = &trace.end;
     let mut objective = lab.objective(&end.task, &end.data)?;
     objective.forward(&end.params);
@@ -90,15 +97,14 @@ fn rescaled(lab: &Lab, trace: &Trace) -> Result<(Vec<f64>, Vec<f64>, Vec<Vec<f64
     let margins = objective.margins().to_vec();
     let jacobian = objective.model_mut().per_example_gradients(&point, 0);
     let signs = end.data.signs().unwrap_or_default();
-    let rows = (0..margins.len()).map(|n| jacobian.row(n).iter().map(|x| signs[n] * x).collect()).collect();
-    Ok((point, margins, rows))
+    let gradients = (0..margins.len()).map(|n| jacobian.row(n).iter().map(|x| signs[n] * x).collect()).collect();
+    Ok(Rescaled { point, margins, gradients })
 }
 
 fn feasible(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, traces) = (Outcome::default(), traces(lab)?);
     for trace in exponential(&traces) {
-        let (_, margins, _) = rescaled(lab, trace)?;
-        let least = margins.into_iter().fold(f64::INFINITY, smaller);
+        let least = rescaled(lab, trace)?.margins.into_iter().fold(f64::INFINITY, smaller);
         outcome.near(format!("{}: least margin of the rescaled weights", trace.what), least, 1.0, 1e-11);
     }
     Ok(outcome)
@@ -107,9 +113,9 @@ fn feasible(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn qualification(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, traces) = (Outcome::default(), traces(lab)?);
     for trace in exponential(&traces) {
-        let (point, margins, rows) = rescaled(lab, trace)?;
+        let Rescaled { point, margins, gradients } = rescaled(lab, trace)?;
         let (mut worst, mut active) = (0.0, 0);
-        for (q, row) in margins.iter().zip(&rows) {
+        for (q, row) in margins.iter().zip(&gradients) {
             // ⟨−θ̃, ∇(1 − q)⟩ = ⟨θ̃, ∇q⟩ = L q
             let value = dot(&point, row);
             worst = larger(worst, (value - trace.degree * q).abs() / trace.degree);
@@ -160,7 +166,7 @@ fn thirds(trace: &Trace, quantity: impl Fn(&super::trace::Moment) -> f64) -> (f6
 
 /// ‖Σ λᵢ ∇qᵢ(θ̃) + ‖θ‖ g/(q_min^{1/L} ‖g‖_*)‖_∞ over its size, at the end of a trace, with λ in plain numbers as printed.
 fn dual_vector(lab: &Lab, trace: &Trace) -> Result<f64, ClaimError> {
-    let (point, margins, rows) = rescaled(lab, trace)?;
+    let Rescaled { point, margins, gradients } = rescaled(lab, trace)?;
     let end = &trace.end;
     let mut objective = lab.objective(&end.task, &end.data)?;
     let mut norm = norm_of(&end.task).build(objective.layout())?;
@@ -172,7 +178,7 @@ fn dual_vector(lab: &Lab, trace: &Trace) -> Result<f64, ClaimError> {
     let root = least.powf(1.0 / trace.degree);
     let expected: Vec<f64> = gradient.direction.iter().map(|g| -size * g / (root * dual)).collect();
     let mut found = vec![0.0; point.len()];
-    for (q, row) in margins.iter().zip(&rows) {
+    for (q, row) in margins.iter().zip(&gradients) {
         // e^{−qᵢ}/‖∇L‖_* with ‖∇L‖_* = L ‖g‖_*; margins at θ are q·q_min
         let weight = (-q * least - end.log_loss).exp() / dual;
         add_scaled(&mut found, size * least.powf(1.0 - 2.0 / trace.degree) * weight, row);

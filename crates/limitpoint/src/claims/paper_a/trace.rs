@@ -177,11 +177,11 @@ pub(super) fn norm_of(task: &Task) -> NormSpec {
     }
 }
 
-/// Each layer's own norm with its weight and place, where the norm is a maximum over layers.
-fn layer_norms(
-    spec: &NormSpec,
-    layout: &crate::params::ParamLayout,
-) -> Result<Vec<(std::ops::Range<usize>, Box<dyn Norm>, f64)>, ClaimError> {
+/// A layer's place, norm and weight.
+type Layer = (std::ops::Range<usize>, Box<dyn Norm>, f64);
+
+/// The layers with their own norms, where the norm is a maximum over layers.
+fn layer_norms(spec: &NormSpec, layout: &crate::params::ParamLayout) -> Result<Vec<Layer>, ClaimError> {
     let mut layers = Vec::new();
     for block in layout.trainable() {
         let (norm, weight) = match spec {
@@ -202,7 +202,7 @@ fn layer_norms(
 }
 
 /// (largest − smallest)/largest of the layers' lengths.
-fn unevenness(step: &[f64], layers: &mut [(std::ops::Range<usize>, Box<dyn Norm>, f64)]) -> f64 {
+fn unevenness(step: &[f64], layers: &mut [Layer]) -> f64 {
     let lengths: Vec<f64> =
         layers.iter_mut().map(|(range, norm, weight)| *weight * norm.value(&step[range.clone()])).collect();
     let (low, high) = lengths.iter().fold((f64::INFINITY, 0.0), |(low, high), x| (x.min(low), x.max(high)));
