@@ -1,7 +1,7 @@
 //! Coordinate descent that never steps uphill.
 
 use super::{Optimiser, OptimiserError, OptimiserState, Scaling, step_factor};
-use crate::linalg::sign;
+use crate::linalg::{max_abs, sign};
 use crate::numeric::LogScaled;
 use crate::objective::Objective;
 use crate::params::ParamLayout;
@@ -28,29 +28,38 @@ pub(super) struct MonotoneCoordinate {
     reach: f64,
     /// Entries that were passed over at the last gradient.
     skipped: usize,
-    trainable: Vec<std::ops::Range<usize>>,
+    /// The largest |gᵢ| of every stretch of [`STRETCH`] entries: one pass finds them, and each trial changes one.
+    tops: Vec<f64>,
 }
+
+/// Entries that share a maximum.
+const STRETCH: usize = 128;
 
 impl MonotoneCoordinate {
     pub fn new(scaling: Scaling, layout: &ParamLayout) -> Self {
-        Self { scaling, reach: 0.0, skipped: 0, trainable: layout.trainable_ranges() }
+        Self { scaling, reach: 0.0, skipped: 0, tops: Vec::with_capacity(layout.len().div_ceil(STRETCH)) }
     }
 
-    /// The first largest entry; a NaN counts as largest.
+    /// Finds the maxima of all stretches; frozen entries of a gradient are 0.
+    fn survey(&mut self, g: &[f64]) {
+        self.tops.clear();
+        self.tops.extend(g.chunks(STRETCH).map(max_abs));
+    }
+
+    /// The first largest entry by the last survey; a NaN counts as largest.
     fn largest(&self, g: &[f64]) -> (usize, f64) {
         let mut best = (0, 0.0f64);
-        for range in &self.trainable {
-            for i in range.clone() {
-                let size = g[i].abs();
-                if size.is_nan() {
-                    return (i, f64::NAN);
-                }
-                if size > best.1 {
-                    best = (i, size);
-                }
+        for (stretch, top) in self.tops.iter().enumerate() {
+            if top.is_nan() || *top > best.1 {
+                best = (stretch, *top);
+            }
+            if top.is_nan() {
+                break;
             }
         }
-        best
+        let first = best.0 * STRETCH;
+        let inside = g[first..].iter().position(|x| x.abs() == best.1 || x.is_nan());
+        (first + inside.unwrap_or(0), best.1)
     }
 }
 
@@ -62,6 +71,7 @@ impl Optimiser for MonotoneCoordinate {
             return;
         }
         let here = objective.log_loss();
+        self.survey(&gradient.direction);
         while self.skipped < TRIALS {
             let (entry, size) = self.largest(&gradient.direction);
             let change = -self.reach * sign(gradient.direction[entry]);
@@ -69,6 +79,8 @@ impl Optimiser for MonotoneCoordinate {
                 return;
             }
             gradient.direction[entry] = 0.0;
+            let stretch = entry / STRETCH;
+            self.tops[stretch] = gradient.direction.chunks(STRETCH).nth(stretch).map_or(0.0, max_abs);
             self.skipped += 1;
         }
     }
@@ -80,6 +92,7 @@ impl Optimiser for MonotoneCoordinate {
         _: &StepContext,
         log_step: f64,
     ) -> Result<(), OptimiserError> {
+        self.survey(&gradient.direction);
         let (entry, size) = self.largest(&gradient.direction);
         self.reach = match self.scaling {
             Scaling::DualNorm => step_factor(log_step, gradient.log_scale) * size,
