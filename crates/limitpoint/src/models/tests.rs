@@ -75,7 +75,7 @@ fn naive_scores(spec: &ModelSpec, x: &Matrix, outputs: usize, layout: &ParamLayo
 
 #[test]
 fn changing_one_parameter_gives_the_scores_of_the_changed_parameters() {
-    for (what, mut model, theta) in all_models(9, 6) {
+    for (what, mut model, theta) in all_models(9, 4) {
         let size = model.examples() * model.outputs();
         let (mut out, mut gradient) = (vec![0.0; size], vec![0.0; theta.len()]);
         let cotangent = vec![1.0; size];

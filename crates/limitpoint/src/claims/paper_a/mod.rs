@@ -5,7 +5,9 @@
 //! | `trace` | flows watched at every step, which the theorems' claims share |
 //! | `soft_margins` | 3.1, A.2, A.5: the soft margin never falls after separation |
 //! | `growth` | 2, A.1–A.2: identities of the flow, how fast the loss falls and the direction turns |
-//! | `stationarity` | 3.2, A.3–A.4, B: KKT points, alignment, Bregman proximity |
+//! | `stationarity` | 3.2, A.3–A.4: KKT points, alignment, limit directions |
+//! | `proximity` | B: Bregman proximity |
+//! | `students` | the runs of 4.1 |
 //! | `teacher` | 4.1: teacher and student |
 //! | `images` | data and measurements of 4.2 and 4.3 |
 //! | `adam_runs` | the runs of 4.2 |
@@ -18,10 +20,12 @@ mod adam_runs;
 mod adam_update;
 mod growth;
 mod images;
+mod proximity;
 mod shampoo;
 mod shampoo_update;
 mod soft_margins;
 mod stationarity;
+mod students;
 mod teacher;
 mod trace;
 
@@ -29,10 +33,11 @@ use super::Claim;
 
 /// All claims of the paper, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 6] = [
+    let parts: [&[Claim]; 7] = [
         &soft_margins::CLAIMS,
         &growth::CLAIMS,
         &stationarity::CLAIMS,
+        &proximity::CLAIMS,
         &teacher::CLAIMS,
         &adam::CLAIMS,
         &shampoo::CLAIMS,
