@@ -62,3 +62,15 @@ pub enum Error {
 
 /// Shorthand used across the crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Errors of parts of the library become the variant `Part` of an error type, by way of [`Error`].
+macro_rules! pass_through {
+    ($whole: ty: $($part: ty),*) => {
+        $(impl From<$part> for $whole {
+            fn from(error: $part) -> Self {
+                Self::Part(Box::new(error.into()))
+            }
+        })*
+    };
+}
+pub(crate) use pass_through;

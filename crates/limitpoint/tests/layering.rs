@@ -9,6 +9,27 @@ use std::path::{Path, PathBuf};
 /// Modules everyone may use.
 const OPEN: [&str; 3] = ["catalogue", "error", "numeric"];
 
+/// What runs experiments and asks the judge may know.
+const BELOW_CLAIMS: &[&str] = &[
+    "linalg",
+    "params",
+    "data",
+    "norms",
+    "potentials",
+    "losses",
+    "models",
+    "objective",
+    "schedules",
+    "optimisers",
+    "flows",
+    "diagnostics",
+    "observers",
+    "driver",
+    "reference",
+    "certificates",
+    "experiments",
+];
+
 /// A module and the modules it may know, besides [`OPEN`] and itself.
 const TABLE: &[(&str, &[&str])] = &[
     ("catalogue", &[]),
@@ -69,51 +90,9 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     // runs experiments and asks the judge, so it stands above both
-    (
-        "claims",
-        &[
-            "linalg",
-            "params",
-            "data",
-            "norms",
-            "potentials",
-            "losses",
-            "models",
-            "objective",
-            "schedules",
-            "optimisers",
-            "flows",
-            "diagnostics",
-            "observers",
-            "driver",
-            "reference",
-            "certificates",
-            "experiments",
-        ],
-    ),
+    ("claims", BELOW_CLAIMS),
     // stands where claims do, and neither knows the other
-    (
-        "fingerprint",
-        &[
-            "linalg",
-            "params",
-            "data",
-            "norms",
-            "potentials",
-            "losses",
-            "models",
-            "objective",
-            "schedules",
-            "optimisers",
-            "flows",
-            "diagnostics",
-            "observers",
-            "driver",
-            "reference",
-            "certificates",
-            "experiments",
-        ],
-    ),
+    ("fingerprint", BELOW_CLAIMS),
     ("report", &["experiments", "claims", "fingerprint"]),
     // gathers the error type of every module; no module's behaviour depends on it
     (

@@ -56,17 +56,7 @@ pub enum ClaimError {
     Part(#[from] Box<crate::Error>),
 }
 
-/// Errors of all other modules pass through [`crate::Error`].
-macro_rules! part {
-    ($($error: ty),*) => {
-        $(impl From<$error> for ClaimError {
-            fn from(error: $error) -> Self {
-                Self::Part(Box::new(error.into()))
-            }
-        })*
-    };
-}
-part!(
+crate::error::pass_through!(ClaimError:
     crate::data::DataError,
     crate::data::NeedsDense,
     crate::linalg::LinalgError,

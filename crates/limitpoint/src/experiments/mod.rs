@@ -161,17 +161,7 @@ pub enum RunError {
     Part(#[from] Box<crate::Error>),
 }
 
-/// Errors of all other modules pass through [`crate::Error`].
-macro_rules! part {
-    ($($error: ty),*) => {
-        $(impl From<$error> for RunError {
-            fn from(error: $error) -> Self {
-                Self::Part(Box::new(error.into()))
-            }
-        })*
-    };
-}
-part!(
+crate::error::pass_through!(RunError:
     crate::data::DataError,
     crate::norms::NormError,
     crate::models::ModelError,

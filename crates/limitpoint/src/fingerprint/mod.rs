@@ -110,17 +110,7 @@ pub enum FingerprintError {
     Part(#[from] Box<crate::Error>),
 }
 
-/// Errors of all other modules pass through [`crate::Error`].
-macro_rules! part {
-    ($($error: ty),*) => {
-        $(impl From<$error> for FingerprintError {
-            fn from(error: $error) -> Self {
-                Self::Part(Box::new(error.into()))
-            }
-        })*
-    };
-}
-part!(
+crate::error::pass_through!(FingerprintError:
     crate::data::DataError,
     crate::norms::NormError,
     crate::models::ModelError,

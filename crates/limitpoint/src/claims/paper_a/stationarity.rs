@@ -3,14 +3,12 @@
 use rayon::prelude::*;
 
 use super::trace::{Trace, exponential, norm_of, traces};
-use crate::certificates::linear_margin_problem;
 use crate::claims::arithmetic::{larger, smaller};
+use crate::claims::paper_b::{largest_margin, least_margin};
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::diagnostics::{kkt_measure, stationarity_residual};
-use crate::experiments::RunError;
 use crate::linalg::{add_scaled, dot};
 use crate::numeric::Streams;
-use crate::reference::max_margin;
 
 pub(super) const CLAIMS: [Claim; 6] = [
     Claim {
@@ -292,12 +290,8 @@ fn limits(lab: &Lab) -> Result<Outcome, ClaimError> {
     for end in ends {
         let spec = norm_of(&end.task);
         let objective = lab.objective(&end.task, &end.data)?;
-        let measure = crate::certificates::Measure::Norm(spec.clone());
-        let problem = linear_margin_problem(&end.data, &measure, objective.layout()).map_err(RunError::from)?;
-        let best = max_margin(&problem)?;
-        let signs = end.data.signs().unwrap_or_default();
-        let margins = signs.iter().enumerate().map(|(n, y)| y * end.data.inputs.row_dot(n, &end.params));
-        let least = margins.fold(f64::INFINITY, smaller);
+        let best = largest_margin(&end.data, &end.task.recipe.model, &spec)?;
+        let least = least_margin(&end.data, &end.params);
         let own = least / spec.build(objective.layout())?.value(&end.params);
         let name = format!("linear model, {}: 1 − margin/judge's optimum", end.task.label.optimiser);
         outcome.at_most(name, 1.0 - own / best.bracket.upper, 2e-3);

@@ -75,7 +75,7 @@ fn margins(data: &Dataset, w: &[f64]) -> Vec<f64> {
 }
 
 /// The smallest of them.
-fn least_margin(data: &Dataset, w: &[f64]) -> f64 {
+pub(super) fn least_margin(data: &Dataset, w: &[f64]) -> f64 {
     margins(data, w).into_iter().fold(f64::INFINITY, smaller)
 }
 
@@ -103,7 +103,7 @@ fn norm_of(task: &Task) -> NormSpec {
 }
 
 /// The judge's largest margin of a linear model on these data.
-fn largest_margin(data: &Dataset, model: &ModelSpec, norm: &NormSpec) -> Result<MaxMargin, ClaimError> {
+pub(super) fn largest_margin(data: &Dataset, model: &ModelSpec, norm: &NormSpec) -> Result<MaxMargin, ClaimError> {
     let outputs = MarginMap::new(&data.targets).outputs();
     let model = model.build(&data.inputs, outputs, Compute::default())?;
     let problem = linear_margin_problem(data, &Measure::Norm(norm.clone()), model.layout())
