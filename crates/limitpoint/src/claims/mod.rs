@@ -15,12 +15,14 @@
 //! | `arithmetic` | comparisons that keep a NaN |
 //! | `paper_a/` | steepest descent in homogeneous networks |
 //! | `paper_b/` | optimisation geometry for linear models |
+//! | `paper_c/` | mirror flow in homogeneous networks |
 
 mod arithmetic;
 mod lab;
 mod outcome;
 mod paper_a;
 mod paper_b;
+mod paper_c;
 mod registry;
 mod sketch;
 mod statistics;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{ClaimError, ClaimRecord, Lab, Outcome, paper_a, paper_b};
+use super::{ClaimError, ClaimRecord, Lab, Outcome, paper_a, paper_b, paper_c};
 use crate::certificates::{Doubt, Verdict};
 
 /// A statement that can be tried.
@@ -75,7 +75,7 @@ pub struct ClaimEntry {
 /// assert!(limitpoint::claims::claims().iter().any(|claim| claim.id == "B.thm5"));
 /// ```
 pub fn claims() -> Vec<Claim> {
-    [paper_a::claims(), paper_b::claims()].concat()
+    [paper_a::claims(), paper_b::claims(), paper_c::claims()].concat()
 }
 
 /// The claims an id names: itself and its printed form, a whole paper (`B`), or an id that a claim covers.

@@ -1,0 +1,5 @@
+//! To be written.
+
+use crate::claims::Claim;
+
+pub(super) const CLAIMS: [Claim; 0] = [];
