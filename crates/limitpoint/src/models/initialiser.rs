@@ -36,7 +36,9 @@ pub enum Initialiser {
         #[serde(default = "one")]
         scale: f64,
     },
-    /// Standard normal times scale in every layer, meant for an output factor 1/width (C.exp2L, reading iii).
+    /// Normal of standard deviation scale in the first and the last layer, of variance scale²/fan-in in between, meant
+    /// for an output factor 1/width: features of size one that move as much as they are large (C.exp2L, reading iii;
+    /// Yang and Hu 2021 for the layers in between).
     MeanField {
         /// Standard deviation.
         #[serde(default = "one")]
@@ -73,11 +75,15 @@ impl Initialiser {
             return values.clone();
         }
         let mut params = vec![0.0; layout.len()];
+        let names = layout.blocks().iter().map(|block| block.name.as_str());
+        let layers: Vec<&str> = names.filter(|name| name.ends_with(".weight")).collect();
+        let inner = layers.get(1..layers.len().saturating_sub(1)).unwrap_or_default();
         for block in layout.blocks() {
             // a bias has one column; its fan-in is that of its layer's weights
             let bias = block.name.ends_with(".bias");
             let weights = block.name.strip_suffix(".bias").and_then(|layer| layout.block(&format!("{layer}.weight")));
             let fan_in = weights.unwrap_or(block).cols as f64;
+            let between = inner.contains(&block.name.as_str());
             for entry in &mut params[block.range()] {
                 *entry = match *self {
                     Self::Given { .. } => f64::NAN,
@@ -88,6 +94,7 @@ impl Initialiser {
                     Self::Constant { value } => value,
                     _ if bias => 0.0,
                     Self::HeNormal { scale } => scale * (2.0 / fan_in).sqrt() * stream.normal(),
+                    Self::MeanField { scale } if between => scale / fan_in.sqrt() * stream.normal(),
                     Self::MeanField { scale } => scale * stream.normal(),
                     Self::Normal { deviation } => deviation * stream.normal(),
                 };
@@ -102,7 +109,11 @@ impl Initialiser {
         vec![
             entry("uniform", "w ~ U[−scale/fan_in, scale/fan_in], or U[−scale, scale]", "A.expTS"),
             entry("he-normal", "w ~ N(0, scale²·2/fan_in), biases 0", "D.exp"),
-            entry("mean-field", "w ~ N(0, scale²), with an output factor 1/width", "C.exp2L"),
+            entry(
+                "mean-field",
+                "w ~ N(0, scale²), N(0, scale²/fan_in) between first and last layer, with an output factor 1/width",
+                "C.exp2L",
+            ),
             entry("normal", "w ~ N(0, deviation²)", "custom"),
             entry("constant", "w = value", "B.ex2, B.thm1"),
             entry("given", "w = values", "B.gd2.1"),

@@ -13,6 +13,7 @@
 //! | `max_margin`, `uniqueness` | exact max margins, whether they are unique, or the proof that there are none |
 //! | `interpolate` | the solution of Xw = y of least norm, potential or divergence |
 //! | `constrained_loss` | the regularisation path: the least exponential loss in a norm ball |
+//! | `plane_network` | the largest margin of a two-layer ReLU network in the plane, whatever its directions |
 //! | `lasso_path` | min ½‖Xw − y‖² + λ‖w‖₁ for all λ at once |
 
 mod conic;
@@ -23,6 +24,7 @@ mod interpolate;
 mod lasso_path;
 mod margin;
 mod max_margin;
+mod plane_network;
 mod problem;
 mod refine;
 mod semidefinite;
@@ -37,5 +39,6 @@ pub use interpolate::{Interpolation, InterpolationTarget, interpolate, stack_equ
 pub use lasso_path::{LassoKnot, LassoPath, lasso_path};
 pub use margin::{MarginSolution, solve_margin, solve_margin_gram};
 pub use max_margin::{MarginStatus, MaxMargin, max_margin};
+pub use plane_network::{PlaneNetwork, plane_network};
 pub use problem::{Bracket, KinkRow, MarginProblem, Multipliers, SparseRow, add_sparse, sparse_dot};
 pub use uniqueness::Uniqueness;
