@@ -11,7 +11,8 @@
 //! | `reach` | 4.10, H, Figure 1: when the horizon can be seen |
 //! | `recipes` | J.4: step sizes and λ by the scale of the start |
 //! | `students` | the runs of J.1 and J.2 |
-//! | `features` | 4.9, J.1: sparse and dense features |
+//! | `reformulation` | 4.9: what the horizon's problem asks of neurons |
+//! | `features` | J.1: sparse and dense features |
 //! | `lambda` | J.1, J.2: what λ does at finite time |
 //! | `deep` | J.2: three layers |
 
@@ -24,6 +25,7 @@ mod margins;
 mod rates;
 mod reach;
 mod recipes;
+mod reformulation;
 mod stationarity;
 mod students;
 mod trace;
@@ -32,7 +34,7 @@ use super::Claim;
 
 /// All claims of the paper, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 10] = [
+    let parts: [&[Claim]; 11] = [
         &balance::CLAIMS,
         &margins::CLAIMS,
         &rates::CLAIMS,
@@ -40,6 +42,7 @@ pub(super) fn claims() -> Vec<Claim> {
         &hyperbolic::CLAIMS,
         &reach::CLAIMS,
         &recipes::CLAIMS,
+        &reformulation::CLAIMS,
         &features::CLAIMS,
         &deep::CLAIMS,
         &lambda::CLAIMS,

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use crate::claims::statistics::mean;
 use crate::claims::{ClaimError, Finished, Lab};
+use crate::data::GroundTruth;
 use crate::experiments::Task;
 use crate::norms::NormSpec;
 use crate::observers::Spacing;
@@ -26,6 +27,8 @@ pub(super) struct Student {
     pub seed: u64,
     /// (log10 L, margins q_min/‖θ‖_k^L for k = 1, 2, 3), at moments equally far apart in the logarithm of the step.
     pub course: Vec<(f64, [f64; 3])>,
+    /// Unit directions of the teacher's neurons.
+    pub teacher: Vec<[f64; 2]>,
     /// Names and shapes of its weights.
     pub layout: ParamLayout,
     /// The end.
@@ -74,7 +77,12 @@ pub(super) fn class<S: AsRef<str>>(
 }
 
 fn teach(lab: &Lab, task: &Task) -> Result<Student, ClaimError> {
-    let data = lab.data(task)?.train;
+    let split = lab.data(task)?;
+    let teacher = match split.truth {
+        Some(GroundTruth::Teacher(teacher)) => teacher.neurons.iter().map(|n| [n.weights[0], n.weights[1]]).collect(),
+        _ => Vec::new(),
+    };
+    let data = split.train;
     let objective = lab.objective(task, &data)?;
     let layout = objective.layout().clone();
     let degree = objective.homogeneity().map_or(f64::NAN, |homogeneity| homogeneity.degree);
@@ -97,7 +105,7 @@ fn teach(lab: &Lab, task: &Task) -> Result<Student, ClaimError> {
             course.push((point.log_loss / std::f64::consts::LN_10, margins));
         },
     )?;
-    Ok(Student { map: task.label.optimiser.clone(), seed: task.label.seed, course, layout, end })
+    Ok(Student { map: task.label.optimiser.clone(), seed: task.label.seed, course, teacher, layout, end })
 }
 
 /// The students of Table 2: the paper's size at both scales, a shorter way to the same loss.
