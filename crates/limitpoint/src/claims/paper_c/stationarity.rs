@@ -9,7 +9,7 @@ use crate::numeric::Streams;
 use crate::params::ParamLayout;
 use crate::potentials::PotentialSpec;
 
-pub(super) const CLAIMS: [Claim; 5] = [
+pub(super) const CLAIMS: [Claim; 4] = [
     Claim {
         id: "C.assG1",
         covers: &["C.lemG10"],
@@ -40,14 +40,6 @@ pub(super) const CLAIMS: [Claim; 5] = [
                     as close to 1 as the corollary says; 0 < β ≤ 1",
         experiments: &["c-flows"],
         try_out: alignment,
-    },
-    Claim {
-        id: "C.lemG9",
-        covers: &[],
-        statement: "Primal and dual directions converge together: the angle between θ and the image of ∇R(θ)/‖∇R(θ)‖ under ∇Q(s ·) for \
-                    huge s tends to 0 where p > 2, and is 0 for pure powers",
-        experiments: &["c-flows"],
-        try_out: directions,
     },
 ];
 
@@ -137,7 +129,7 @@ fn multipliers(lab: &Lab) -> Result<Outcome, ClaimError> {
         if trace.alpha < 2.0 {
             continue;
         }
-        let rare = || trace.moments.iter().filter_map(|m| m.rare.as_ref()?.bounds.as_ref());
+        let rare = || trace.moments.iter().filter_map(|m| m.bounds.as_ref());
         let stationarity = rare().filter_map(|bounds| bounds.stationarity.as_ref());
         let ratio = stationarity.map(|side| side.measured / side.bound).reduce(larger).unwrap_or(f64::NAN);
         outcome.at_most(format!("{}: ε over its bound, largest", trace.what), ratio, 1.0 + 1e-9);
@@ -191,30 +183,4 @@ fn windows(trace: &Trace, stream: &mut crate::numeric::RandomStream) -> (f64, f6
         means = larger(means, ratio * least * (last.conjugate / first.conjugate).ln() / gain);
     }
     (integrals, means)
-}
-
-fn directions(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let (mut outcome, traces) = (Outcome::default(), traces(lab)?);
-    for trace in traces.iter().filter(|trace| ["cubic", "quartic", "pure-cubic"].contains(&trace.flow.as_str())) {
-        let angles: Vec<(f64, f64)> =
-            trace.moments.iter().filter_map(|m| Some((m.size, m.rare.as_ref()?.dual_angle))).collect();
-        let (Some((near, first)), Some((far, last))) = (angles.first(), angles.last()) else {
-            outcome.push(format!("{}: moments", trace.what), "some", "none", false);
-            continue;
-        };
-        if trace.flow == "pure-cubic" {
-            let worst = angles.iter().map(|(_, angle)| *angle).fold(0.0, larger);
-            outcome.at_most(format!("{}: angle, largest", trace.what), worst, 1e-7);
-        } else {
-            // ∇R = |θ|^{p−2}θ + λθ: the part of λ is ‖θ‖^{2−p} of the whole
-            let law = (near / far).powf(trace.alpha - 2.0);
-            outcome.at_most(
-                format!("{}: angle at the end over that at separation", trace.what),
-                last / first,
-                1.5 * law,
-            );
-            outcome.at_most(format!("{}: angle at the end, from {first:.3}", trace.what), *last, 0.5 * first);
-        }
-    }
-    Ok(outcome)
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::certificates::{KktBounds, Measure, mirror_bounds};
-use crate::claims::arithmetic::{angle, larger};
+use crate::claims::arithmetic::{distance, larger};
 use crate::claims::{ClaimError, Finished, Lab};
 use crate::diagnostics::{Balance, Point, neuron_balance};
 use crate::driver::Advance;
@@ -62,16 +62,8 @@ pub(super) struct Moment {
     pub drift: f64,
     /// Change of the balance of single neurons since the start, relative to Q now; NaN unless there are two layers.
     pub neuron_drift: f64,
-    /// Measured at every twentieth step only.
-    pub rare: Option<Rare>,
-}
-
-/// What costs more than a step.
-pub(super) struct Rare {
-    /// Both sides of Lemma G.6, for potentials of degree 2 or more.
+    /// Both sides of Lemma G.6 at every twentieth step, for potentials of degree 2 or more.
     pub bounds: Option<KktBounds>,
-    /// The angle between θ and ∇Q(s z/‖z‖) for a huge s: primal against dual direction.
-    pub dual_angle: f64,
 }
 
 impl Moment {
@@ -106,11 +98,8 @@ pub(super) struct Trace {
     pub end: Finished,
 }
 
-/// How often the rare measures are taken.
+/// How often the bounds are measured, which cost more than a step.
 const RARELY: u64 = 20;
-
-/// The s at which the dual direction is mapped back.
-const FAR: f64 = 1e12;
 
 impl Trace {
     /// Runs a task and keeps what theorems need.
@@ -221,17 +210,12 @@ impl<'a> Watcher<'a> {
             drift = balance.drift_since(&Balance { values: self.balance.clone() });
             let neurons = neuron_balance(theta, point.layout, homogeneity, &mut **worker);
             if !neurons.is_empty() {
-                neuron_drift = crate::claims::arithmetic::distance(&neurons, &self.neurons) / conjugate;
+                neuron_drift = distance(&neurons, &self.neurons) / conjugate;
             }
             worker.gauges_by_block(theta, &mut self.gauges);
             layers = homogeneity.groups.iter().zip(&self.gauges).map(|(group, gauge)| group.degree * gauge.ln()).sum();
         }
-        let rare = rarely.then(|| {
-            let far: Vec<f64> = now.iter().map(|z| FAR * z).collect();
-            worker.inverse_mirror_map(&far, &mut self.scratch);
-            let bounds = (alpha >= 2.0).then(|| mirror_bounds(point, self.potential, None).ok()).flatten();
-            Rare { bounds, dual_angle: angle(theta, &self.scratch) }
-        });
+        let bounds = (rarely && alpha >= 2.0).then(|| mirror_bounds(point, self.potential, None).ok()).flatten();
         self.direction = now;
         Moment {
             log_time,
@@ -253,7 +237,7 @@ impl<'a> Watcher<'a> {
             slack,
             drift,
             neuron_drift,
-            rare,
+            bounds,
         }
     }
 }
