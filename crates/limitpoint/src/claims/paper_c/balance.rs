@@ -18,32 +18,35 @@ pub(super) const CLAIMS: [Claim; 4] = [
     Claim {
         id: "C.eq2",
         covers: &[],
-        statement: "Gradient flow keeps ‖Wᵢ‖² − ‖Wᵢ₊₁‖² between the layers of a homogeneous network, and WᵢWᵢᵀ − Wᵢ₊₁ᵀWᵢ₊₁ of a \
-                    linear one; gradient descent lets them drift in proportion to its step",
+        statement: "Gradient flow keeps ‖Wᵢ‖² − ‖Wᵢ₊₁‖² between the layers of a homogeneous network, and WᵢWᵢᵀ − \
+                    Wᵢ₊₁ᵀWᵢ₊₁ of a linear one; gradient descent lets them drift in proportion to its step",
         experiments: &["c-flows"],
         try_out: gradient_flow,
     },
     Claim {
         id: "C.lem3.1",
         covers: &["C.eq6"],
-        statement: "Euler products ⟨Wᵢ, ∂L/∂Wᵢ⟩ agree between layers, hence mirror flow keeps Qᵢ(∇Rᵢ(Wᵢ)) − Qᵢ₊₁(∇Rᵢ₊₁(Wᵢ₊₁)), also \
-                    with another potential in each layer; mirror descent lets it drift in proportion to its step, a potential \
-                    that couples layers keeps nothing, and spectral descent moves layers at equal speed instead",
+        statement: "Euler products ⟨Wᵢ, ∂L/∂Wᵢ⟩ agree between layers, hence mirror flow keeps Qᵢ(∇Rᵢ(Wᵢ)) − \
+                    Qᵢ₊₁(∇Rᵢ₊₁(Wᵢ₊₁)), also with another potential in each layer; mirror descent lets it drift in \
+                    proportion to its step, a potential that couples layers keeps nothing, and spectral descent moves \
+                    layers at equal speed instead",
         experiments: &["c-flows"],
         try_out: mirror_flow,
     },
     Claim {
         id: "C.nbal",
         covers: &[],
-        statement: "In a two-layer network every neuron keeps its own balance Q(aⱼ) − Q(wⱼ)/k, k being the activation's degree",
+        statement: "In a two-layer network every neuron keeps its own balance Q(aⱼ) − Q(wⱼ)/k, k being the \
+                    activation's degree",
         experiments: &["c-flows"],
         try_out: neurons,
     },
     Claim {
         id: "C.defI4",
         covers: &[],
-        statement: "With a different potential in each layer the layers stay in balance, the soft margin per ∏ (αⱼQⱼ)^{kⱼ/αⱼ} never \
-                    falls, and every layer tends to a KKT point in its own horizon, the other layers held fixed",
+        statement: "With a different potential in each layer the layers stay in balance, the soft margin per ∏ \
+                    (αⱼQⱼ)^{kⱼ/αⱼ} never falls, and every layer tends to a KKT point in its own horizon, the other \
+                    layers held fixed",
         experiments: &["c-flows"],
         try_out: layer_wise,
     },

@@ -12,16 +12,16 @@ pub(super) const CLAIMS: [Claim; 2] = [
     Claim {
         id: "X.17",
         covers: &[],
-        statement: "Measured: mirror flow with potentials of degree between 1 and 2, and with half squared ℓp norms, tends to KKT points of \
-                    its horizon's margin problem too, beyond the α ≥ 2 that the paper proves",
+        statement: "Measured: mirror flow with potentials of degree between 1 and 2, and with half squared ℓp norms, \
+                    tends to KKT points of its horizon's margin problem too, beyond the α ≥ 2 that the paper proves",
         experiments: &["c-flows"],
         try_out: open_degrees,
     },
     Claim {
         id: "X.18",
         covers: &[],
-        statement: "Measured: exact mirror steps and metric steps θ − η∇²R(θ)⁻¹∇L leave the balance law in proportion to the step, and their \
-                    late directions come together in proportion to the step as well",
+        statement: "Measured: exact mirror steps and metric steps θ − η∇²R(θ)⁻¹∇L leave the balance law in proportion \
+                    to the step, and their late directions come together in proportion to the step as well",
         experiments: &["c-flows"],
         try_out: discretisations,
     },

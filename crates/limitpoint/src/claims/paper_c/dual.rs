@@ -14,8 +14,8 @@ use crate::objective::Objective;
 pub(super) const CLAIMS: [Claim; 1] = [Claim {
     id: "C.lemE1",
     covers: &["C.lemE2"],
-    statement: "The direction of ∇R(θ) turns at most at the speed 2B₁⟨θ, d∇R/dt⟩/(L γ̃ C₂ ‖θ‖ ‖∇R‖), and once R > 0 ln Q grows at \
-                least at the speed ⟨θ, d∇R/dt⟩/(‖θ‖ ‖∇R‖)",
+    statement: "The direction of ∇R(θ) turns at most at the speed 2B₁⟨θ, d∇R/dt⟩/(L γ̃ C₂ ‖θ‖ ‖∇R‖), and once R > 0 ln \
+                Q grows at least at the speed ⟨θ, d∇R/dt⟩/(‖θ‖ ‖∇R‖)",
     experiments: &["c-flows"],
     try_out: turning,
 }];
@@ -37,8 +37,8 @@ fn steepness(objective: &mut Objective, geometry: &Geometry, theta: &[f64], degr
     Ok(largest / size.powf(degree - 1.0))
 }
 
-/// B₁ from below, by a random search that starts at the best of many directions and of the end of the trace. A larger B₁
-/// would only make the lemma's bound larger.
+/// B₁ from below, by a random search that starts at the best of many directions and of the end of the trace. A larger
+/// B₁ would only make the lemma's bound larger.
 fn steepest(lab: &Lab, trace: &Trace) -> Result<(f64, Geometry), ClaimError> {
     let mut objective = lab.objective(&trace.end.task, &trace.end.data)?;
     let geometry = Geometry::of_potential(&trace.potential, objective.layout())?;

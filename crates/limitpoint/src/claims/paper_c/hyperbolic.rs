@@ -1,7 +1,7 @@
 //! Corollary 4.8 and appendices G.3 and G.4: hyperbolic entropy, products of weights and the ℓ1 margin.
 //!
-//! On u ⊙ v = θ gradient flow keeps u² − v² = c, so that dθ/dt = −(u² + v²)∇L with u² + v² = √(4θ² + c²) = 2√(θ² + c²/4). That
-//! is hyperbolic mirror flow, whose metric is 1/√(θ² + λ), with √λ = c/2 and at double speed.
+//! On u ⊙ v = θ gradient flow keeps u² − v² = c, so that dθ/dt = −(u² + v²)∇L with u² + v² = √(4θ² + c²) = 2√(θ² +
+//! c²/4). That is hyperbolic mirror flow, whose metric is 1/√(θ² + λ), with √λ = c/2 and at double speed.
 
 use std::sync::Arc;
 
@@ -18,8 +18,9 @@ pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
         id: "C.cor4.8",
         covers: &["C.reparam"],
-        statement: "Gradient flow on u ⊙ v with u² − v² = 2√λ is mirror flow of the hyperbolic entropy R_λ at double speed, |u| and |v| \
-                    become equal, and the limit direction is a KKT point of the ℓ1 margin problem min ‖θ‖₁ subject to qᵢ ≥ 1",
+        statement: "Gradient flow on u ⊙ v with u² − v² = 2√λ is mirror flow of the hyperbolic entropy R_λ at double \
+                    speed, |u| and |v| become equal, and the limit direction is a KKT point of the ℓ1 margin problem \
+                    min ‖θ‖₁ subject to qᵢ ≥ 1",
         experiments: &["c-products", "c-flows"],
         try_out: products,
     },
@@ -33,8 +34,8 @@ pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
         id: "C.g4",
         covers: &[],
-        statement: "The direct argument fails for the hyperbolic entropy: weights that stay bounded keep θ/√(θ² + λ) away from sgn θ, \
-                    although the direction tends to a KKT point",
+        statement: "The direct argument fails for the hyperbolic entropy: weights that stay bounded keep θ/√(θ² + λ) \
+                    away from sgn θ, although the direction tends to a KKT point",
         experiments: &["c-flows"],
         try_out: bounded_weights,
     },
@@ -145,8 +146,8 @@ fn products(lab: &Lab) -> Result<Outcome, ClaimError> {
     }
     outcome.sketch(sketch.logarithmic(true, true));
     outcome.note(
-        "In a network ∇R(θ) ≈ ln θ grows like ln ln(1/L), and what is left of the start fades no faster: the gap is still large at \
-         ln 1/L = 10⁵, which is the slowness that Lemma 4.10 speaks of.",
+        "In a network ∇R(θ) ≈ ln θ grows like ln ln(1/L), and what is left of the start fades no faster: the gap is \
+         still large at ln 1/L = 10⁵, which is the slowness that Lemma 4.10 speaks of.",
     );
     Ok(outcome)
 }
@@ -230,8 +231,8 @@ fn bounded_weights(lab: &Lab) -> Result<Outcome, ClaimError> {
         outcome.at_least(format!("{name}: growth of ‖θ‖₁ meanwhile"), grown, 1.5);
     }
     outcome.note(
-        "In a network of degree L > α rescaled time ∫ L dt converges, so that the weights of neurons left behind stop; on a linear \
-         model they would grow like a power of ln 1/L below 1.",
+        "In a network of degree L > α rescaled time ∫ L dt converges, so that the weights of neurons left behind stop; \
+         on a linear model they would grow like a power of ln 1/L below 1.",
     );
     Ok(outcome)
 }

@@ -16,16 +16,16 @@ pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
         id: "C.lem2.5",
         covers: &[],
-        statement: "Q(∇R(θ)) = ⟨θ, ∇R(θ)⟩ − R(θ), the largest value of ⟨x, ∇R(θ)⟩ − R(x) over all x, for every potential \
-                    of the library",
+        statement: "Q(∇R(θ)) = ⟨θ, ∇R(θ)⟩ − R(θ), the largest value of ⟨x, ∇R(θ)⟩ − R(x) over all x, for every \
+                    potential of the library",
         experiments: &[],
         try_out: fenchel,
     },
     Claim {
         id: "C.flow",
         covers: &[],
-        statement: "d∇R(θ)/dt = −∇L is the same flow as dθ/dt = −∇²R(θ)⁻¹∇L, and along it dL/dt = −‖θ̇‖² in the metric ∇²R, so \
-                    that the loss falls (the paper's middle expression −⟨h, θ̇⟩ has a minus too many)",
+        statement: "d∇R(θ)/dt = −∇L is the same flow as dθ/dt = −∇²R(θ)⁻¹∇L, and along it dL/dt = −‖θ̇‖² in the metric \
+                    ∇²R, so that the loss falls (the paper's middle expression −⟨h, θ̇⟩ has a minus too many)",
         experiments: &["c-flows"],
         try_out: energy,
     },

@@ -1,14 +1,15 @@
 //! Definition I.4: another potential in each layer.
 //!
-//! The paper gives no proof that the soft margin per ∏ⱼ (αⱼQⱼ)^{kⱼ/αⱼ} grows. In the letters of `trace`, with vⱼ², wⱼ and pⱼ² the
-//! parts of layer j, wⱼ = kⱼ ν with ν = Σ rᵢ qᵢ ≥ u the same for all layers, Cauchy–Schwarz and C.ass4.4 layer by layer give
+//! The paper gives no proof that the soft margin per ∏ⱼ (αⱼQⱼ)^{kⱼ/αⱼ} grows. In the letters of `trace`, with vⱼ², wⱼ
+//! and pⱼ² the parts of layer j, wⱼ = kⱼ ν with ν = Σ rᵢ qᵢ ≥ u the same for all layers, Cauchy–Schwarz and C.ass4.4
+//! layer by layer give
 //!
 //! ```text
 //! d ln u/dτ = Σⱼ vⱼ²/u ≥ Σⱼ wⱼ²/(pⱼ² u) ≥ Σⱼ kⱼ (ν/u) wⱼ/(αⱼQⱼ) ≥ Σⱼ kⱼ wⱼ/(αⱼQⱼ) = d/dτ Σⱼ kⱼ ln (αⱼQⱼ)^{1/αⱼ}
 //! ```
 //!
-//! In the limit every layer is a KKT point of min φⱼ(Wⱼ) subject to q ≥ 1 with the other layers held fixed. Rescaled so that
-//! φⱼ²/kⱼ agree, which changes no direction, the layers are together a KKT point of the paper's min ½ Σ φⱼ².
+//! In the limit every layer is a KKT point of min φⱼ(Wⱼ) subject to q ≥ 1 with the other layers held fixed. Rescaled so
+//! that φⱼ²/kⱼ agree, which changes no direction, the layers are together a KKT point of the paper's min ½ Σ φⱼ².
 
 use super::balance::{COARSE, mixed};
 use super::trace::traces;
@@ -76,14 +77,14 @@ pub(super) fn layer_wise(lab: &Lab) -> Result<Outcome, ClaimError> {
     outcome.at_least("long runs", tasks.len() as f64, 1.0);
     outcome.sketch(sketch.logarithmic(true, true));
     outcome.note(
-        "The monotony of the soft multi-Q margin is not proved in the paper; it follows layer by layer from Cauchy–Schwarz, the \
-         curvature condition and equal Euler products.",
+        "The monotony of the soft multi-Q margin is not proved in the paper; it follows layer by layer from \
+         Cauchy–Schwarz, the curvature condition and equal Euler products.",
     );
     Ok(outcome)
 }
 
-/// τⱼ = 1 − kⱼ q_min/(‖Wⱼ‖ γⱼ) of the two layers in ℓ1 and ℓ3, γⱼ = max over ‖V‖ ≤ 1 of min ⟨∂qᵢ/∂Wⱼ, V⟩ with the other layer
-/// held fixed: 0 exactly at KKT points of the layer's own problem.
+/// τⱼ = 1 − kⱼ q_min/(‖Wⱼ‖ γⱼ) of the two layers in ℓ1 and ℓ3, γⱼ = max over ‖V‖ ≤ 1 of min ⟨∂qᵢ/∂Wⱼ, V⟩ with the other
+/// layer held fixed: 0 exactly at KKT points of the layer's own problem.
 fn layer_taus(objective: &mut Objective, data: &Dataset, params: &[f64]) -> Result<[f64; 2], ClaimError> {
     objective.forward(params);
     let least = objective.margins().iter().copied().fold(f64::INFINITY, smaller);

@@ -17,24 +17,27 @@ pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
         id: "C.thm4.7",
         covers: &["C.thmG2", "C.defG3", "C.defG4"],
-        statement: "For p = 3 and 4 the direction of the weights tends to a KKT point of min ½φ² subject to qᵢ ≥ 1, φ the horizon, whatever \
-                    λ is: alignment tends to 1, the slack falls like 1/ln(1/L), and the judge's tangent problem closes",
+        statement: "For p = 3 and 4 the direction of the weights tends to a KKT point of min ½φ² subject to qᵢ ≥ 1, φ \
+                    the horizon, whatever λ is: alignment tends to 1, the slack falls like 1/ln(1/L), and the judge's \
+                    tangent problem closes",
         experiments: &["c-flows"],
         try_out: limits,
     },
     Claim {
         id: "C.lemG9",
         covers: &[],
-        statement: "Primal and dual directions converge together: the angle between θ and the image of ∇R(θ)/‖∇R(θ)‖ under ∇Q(s ·) for \
-                    huge s is 0 for pure powers and otherwise tends to 0 like the share ‖θ‖^{2−p} of the smooth part",
+        statement: "Primal and dual directions converge together: the angle between θ and the image of ∇R(θ)/‖∇R(θ)‖ \
+                    under ∇Q(s ·) for huge s is 0 for pure powers and otherwise tends to 0 like the share ‖θ‖^{2−p} of \
+                    the smooth part",
         experiments: &["c-flows"],
         try_out: directions,
     },
     Claim {
         id: "C.corI1",
         covers: &["C.lemI3"],
-        statement: "θ*/L is optimal for the support vector machine with the frozen features ∇f(xᵢ; θ*) and the horizon in place of \
-                    the norm, so that its duality gap closes along the flow (complementarity reads = 0, not ≥ 0)",
+        statement: "θ*/L is optimal for the support vector machine with the frozen features ∇f(xᵢ; θ*) and the horizon \
+                    in place of the norm, so that its duality gap closes along the flow (complementarity reads = 0, \
+                    not ≥ 0)",
         experiments: &["c-flows"],
         try_out: machine,
     },
@@ -221,14 +224,14 @@ fn limits(lab: &Lab) -> Result<Outcome, ClaimError> {
             runs.iter().filter(|run| run.name.starts_with(p)).map(|run| run.end.params.as_slice()).collect();
         let apart = ends.windows(2).map(|pair| angle(pair[0], pair[1])).fold(0.0, larger);
         outcome.note(format!(
-            "{p}: margins of different λ are within {:.1} % of each other (the catalogue asks for 5 %), directions up to {apart:.2} \
-             rad apart: λ changes which KKT point is reached.",
+            "{p}: margins of different λ are within {:.1} % of each other (the catalogue asks for 5 %), directions up \
+             to {apart:.2} rad apart: λ changes which KKT point is reached.",
             100.0 * (1.0 - low / high)
         ));
     }
     outcome.note(
-        "The theorem is stated for convergence of the direction; what its proof covers, and what is checked, are limit points. \
-         Definition G.3 lacks \"= 0\".",
+        "The theorem is stated for convergence of the direction; what its proof covers, and what is checked, are limit \
+         points. Definition G.3 lacks \"= 0\".",
     );
     Ok(outcome)
 }

@@ -20,8 +20,8 @@ pub(super) const CLAIMS: [Claim; 5] = [
     Claim {
         id: "C.ass4.4",
         covers: &[],
-        statement: "α Q(∇R(θ)) ≥ θᵀ∇²R(θ)θ for every potential of the library, with the closed-form difference; Q(∇R(·)), not R, is \
-                    asymptotically α-homogeneous",
+        statement: "α Q(∇R(θ)) ≥ θᵀ∇²R(θ)θ for every potential of the library, with the closed-form difference; \
+                    Q(∇R(·)), not R, is asymptotically α-homogeneous",
         experiments: &[],
         try_out: curvature,
     },
@@ -35,16 +35,17 @@ pub(super) const CLAIMS: [Claim; 5] = [
     Claim {
         id: "C.thm4.5",
         covers: &["C.lemD1"],
-        statement: "After separation the Q-soft margin never falls along a mirror flow and grows at least as fast as the tangential \
-                    energy says, which is never negative; five potentials, two and three layers",
+        statement: "After separation the Q-soft margin never falls along a mirror flow and grows at least as fast as \
+                    the tangential energy says, which is never negative; five potentials, two and three layers",
         experiments: &["c-flows"],
         try_out: monotony,
     },
     Claim {
         id: "C.lemD2",
         covers: &[],
-        statement: "∫ (ln s)^{α/L−2} ds from 1/L(t₀) to 1/L(t) is at least L² γ̃(t₀)^{α/L} (t − t₀) for t ≥ t₀ (L²/α is printed, which \
-                    is weaker), and the ratio of the sides tends to what alignment and margin growth say",
+        statement: "∫ (ln s)^{α/L−2} ds from 1/L(t₀) to 1/L(t) is at least L² γ̃(t₀)^{α/L} (t − t₀) for t ≥ t₀ (L²/α \
+                    is printed, which is weaker), and the ratio of the sides tends to what alignment and margin growth \
+                    say",
         experiments: &["c-flows"],
         try_out: loss_bound,
     },
@@ -125,7 +126,8 @@ fn printed_growth(_: &Lab) -> Result<Outcome, ClaimError> {
     let [near, middle, far] = [1e2, 1e4, 1e8].map(|t| worker.value(&[t]) / t);
     outcome.near("R(t)/t at t = 10⁸ over that at t = 10⁴", far / middle, 1.0, 0.1);
     outcome.note(format!(
-        "R(t)/t is {near:.2}, {middle:.2}, {far:.2} at t = 10², 10⁴, 10⁸: R grows like t ln t, and only Q(∇R) = √(t² + λ) like t."
+        "R(t)/t is {near:.2}, {middle:.2}, {far:.2} at t = 10², 10⁴, 10⁸: R grows like t ln t, and only Q(∇R) = √(t² \
+         + λ) like t."
     ));
     Ok(outcome)
 }
@@ -184,7 +186,8 @@ fn monotony(lab: &Lab) -> Result<Outcome, ClaimError> {
     Ok(outcome)
 }
 
-/// ln of both sides of the lemma at every moment but the first: ∫ v^{α/L−2} e^v dv from u(t₀), and L² γ̃(t₀)^{α/L} (t − t₀).
+/// ln of both sides of the lemma at every moment but the first: ∫ v^{α/L−2} e^v dv from u(t₀), and L² γ̃(t₀)^{α/L} (t −
+/// t₀).
 fn sides(trace: &Trace) -> Vec<[f64; 2]> {
     let Some(first) = trace.moments.first() else { return Vec::new() };
     let (power, mut integral) = (trace.alpha / trace.degree, f64::NEG_INFINITY);

@@ -1,8 +1,8 @@
 //! Theorem 4.6 and Lemma F.1: how fast the loss falls.
 //!
-//! Where β → 1 and αQ/θᵀHθ → 1 the proof's inequalities become equalities, for every α: du/dτ → L² γ^{α/L} u^{2−α/L}, hence
-//! the sharp constant L(t) · t (ln t)^{2−α/L} → 1/(L² γ^{α/L}). The lower bound that the paper misses for α > 2 is lost only to
-//! weights near 0, where ∇²R⁻¹ is large.
+//! Where β → 1 and αQ/θᵀHθ → 1 the proof's inequalities become equalities, for every α: du/dτ → L² γ^{α/L} u^{2−α/L},
+//! hence the sharp constant L(t) · t (ln t)^{2−α/L} → 1/(L² γ^{α/L}). The lower bound that the paper misses for α > 2
+//! is lost only to weights near 0, where ∇²R⁻¹ is large.
 
 use rayon::prelude::*;
 
@@ -33,14 +33,16 @@ pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
         id: "C.thm4.6",
         covers: &["C.eq8"],
-        statement: "L(t) = Θ(1/(t (ln t)^{2−α/L})) and (αQ)^{L/α} = Θ(ln t) for α = 1 and 2, at most and at least that for α = 3; the \
-                    constant is 1/(L² γ^{α/L}) where the direction is aligned, and (αQ)^{L/α} = Θ(ln 1/L) always",
+        statement: "L(t) = Θ(1/(t (ln t)^{2−α/L})) and (αQ)^{L/α} = Θ(ln t) for α = 1 and 2, at most and at least that \
+                    for α = 3; the constant is 1/(L² γ^{α/L}) where the direction is aligned, and (αQ)^{L/α} = Θ(ln \
+                    1/L) always",
         experiments: &["c-rates", "c-flows"],
         try_out: rates,
     },
 ];
 
-/// ln G at ln x, by Gauss and Legendre's three points on pieces of a quarter; what lies 60 below the end does not count.
+/// ln G at ln x, by Gauss and Legendre's three points on pieces of a quarter; what lies 60 below the end does not
+/// count.
 fn log_integral(power: f64, log_x: f64) -> f64 {
     const NODES: [(f64, f64); 3] =
         [(-0.774_596_669_241_483_4, 5.0 / 9.0), (0.0, 8.0 / 9.0), (0.774_596_669_241_483_4, 5.0 / 9.0)];
@@ -178,7 +180,8 @@ fn rates(lab: &Lab) -> Result<Outcome, ClaimError> {
     outcome.sketch(sketch.window([3.0, 2100.0], [0.0, 2.0]));
     networks(lab, &mut outcome)?;
     outcome.note(
-        "For α = 3 the paper proves only the upper bound; on the diagonal the same constant is reached, as it is wherever β → 1.",
+        "For α = 3 the paper proves only the upper bound; on the diagonal the same constant is reached, as it is \
+         wherever β → 1.",
     );
     Ok(outcome)
 }

@@ -13,15 +13,16 @@ pub(super) const CLAIMS: [Claim; 4] = [
     Claim {
         id: "C.assG1",
         covers: &["C.lemG10"],
-        statement: "(αQ)^{2/α−1} ∇²R θ, the gradient of ½(αQ)^{2/α}, approaches that of ½φ² like ‖θ‖^{2−p} relative to ‖θ‖, with the \
-                    constant C = 1 for every p > 2; for p = 2 and the horizon √(1+λ) ℓ2 they agree",
+        statement: "(αQ)^{2/α−1} ∇²R θ, the gradient of ½(αQ)^{2/α}, approaches that of ½φ² like ‖θ‖^{2−p} relative to \
+                    ‖θ‖, with the constant C = 1 for every p > 2; for p = 2 and the horizon √(1+λ) ℓ2 they agree",
         experiments: &[],
         try_out: horizon_gradient,
     },
     Claim {
         id: "C.assG1.printed",
         covers: &[],
-        statement: "As printed in Lemma G.10: the same with C = (p−1)^{1−2/p}, and with C = 1 + λ for p = 2 and the horizon ℓ2",
+        statement: "As printed in Lemma G.10: the same with C = (p−1)^{1−2/p}, and with C = 1 + λ for p = 2 and the \
+                    horizon ℓ2",
         experiments: &[],
         try_out: printed_constant,
     },
@@ -36,8 +37,8 @@ pub(super) const CLAIMS: [Claim; 4] = [
     Claim {
         id: "C.beta",
         covers: &["C.lemG7", "C.corG8"],
-        statement: "∫ (β⁻² − 1) d ln Q ≤ (α/L) ln(γ̃(t₂)/γ̃(t₁)) for all t₁ < t₂ after separation, so that somewhere between them β is \
-                    as close to 1 as the corollary says; 0 < β ≤ 1",
+        statement: "∫ (β⁻² − 1) d ln Q ≤ (α/L) ln(γ̃(t₂)/γ̃(t₁)) for all t₁ < t₂ after separation, so that somewhere \
+                    between them β is as close to 1 as the corollary says; 0 < β ≤ 1",
         experiments: &["c-flows"],
         try_out: alignment,
     },

@@ -1,7 +1,7 @@
 //! Mirror flows that are watched at every step: what all theorems of the paper speak of.
 //!
-//! With dτ = L dt the flow is dz/dτ = −g, z = ∇R(θ) and g = ∇ ln L, and every derivative that a theorem needs is a function
-//! of the point:
+//! With dτ = L dt the flow is dz/dτ = −g, z = ∇R(θ) and g = ∇ ln L, and every derivative that a theorem needs is a
+//! function of the point:
 //!
 //! ```text
 //! du/dτ = v² = gᵀH⁻¹g,     dQ/dτ = w = ⟨θ, −g⟩ = L Σ rᵢ qᵢ,     p² = θᵀHθ,     β = w/(p v)
