@@ -196,7 +196,7 @@ fn printed_products(lab: &Lab) -> Result<Outcome, ClaimError> {
 }
 
 /// Long runs of the hyperbolic entropy.
-fn entropies(lab: &Lab) -> Result<Arc<Vec<LongRun>>, ClaimError> {
+pub(super) fn entropies(lab: &Lab) -> Result<Arc<Vec<LongRun>>, ClaimError> {
     lab.once("long hyperbolic flows", || {
         let depth = lab.choose("stop.log10_loss=-43430", "stop.log10_loss=-434300");
         long_runs(lab, &["hyperbolic:0.1", "hyperbolic:1e-4"], &["initialiser=normal(deviation=0.3)", depth])

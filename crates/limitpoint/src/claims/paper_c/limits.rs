@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::balance::COARSE;
+use super::hyperbolic::entropies;
 use super::trace::potential_of;
 use crate::certificates::{Geometry, Slopes, TangentCertificate, tangent_certificate};
 use crate::claims::arithmetic::{angle, larger, smaller};
@@ -283,5 +284,12 @@ fn machine(lab: &Lab) -> Result<Outcome, ClaimError> {
         outcome.at_most(format!("{name}: |⟨θ, ∇qᵢ⟩ − L qᵢ| over L q_min, largest"), defect, 1e-10);
     }
     outcome.at_most("the least gap of all runs", least, 1e-3);
+    // degree 1, where the start fades like a logarithm
+    for run in entropies(lab)?.iter() {
+        let gaps: Vec<f64> = run.certificates().map(|(_, certificate)| certificate.machine_gap()).collect();
+        let ratio = gaps.first().zip(gaps.last()).map_or(f64::NAN, |(first, last)| last / first);
+        let what = format!("{}: relative duality gap in ℓ1 at ln 1/L = {:.0} over the first", run.name, run.depth());
+        outcome.at_most(what, ratio, 0.3);
+    }
     Ok(outcome)
 }
