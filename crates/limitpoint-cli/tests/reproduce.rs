@@ -12,7 +12,7 @@ fn the_list_names_all_claims_and_their_state() {
     let output = limitpoint(&["reproduce", "--list"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.contains("ready  B.thm5 ") && text.contains("open   C.tab2"), "{text}");
+    assert!(text.contains("ready  B.thm5 ") && text.contains("open   D.tabl1"), "{text}");
     let output = limitpoint(&["reproduce", "--list", "--format", "json"]);
     let list: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let count = |state: &str| list["claims"].as_array().unwrap().iter().filter(|claim| claim["state"] == state).count();
@@ -51,7 +51,7 @@ fn a_claim_that_does_not_exist_is_answered_with_the_nearest() {
     let output = limitpoint(&["reproduce", "B.thm99"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("did you mean 'B.thm"), "{}", stderr(&output));
-    let output = limitpoint(&["reproduce", "C.thm4.5"]);
+    let output = limitpoint(&["reproduce", "D.thm4.1"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("cannot be run yet"), "{}", stderr(&output));
 }

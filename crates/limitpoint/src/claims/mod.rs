@@ -71,6 +71,7 @@ crate::error::pass_through!(ClaimError:
     crate::schedules::ScheduleError,
     crate::optimisers::OptimiserError,
     crate::flows::FlowError,
+    crate::diagnostics::DiagnosticsError,
     crate::driver::DriverError
 );
 

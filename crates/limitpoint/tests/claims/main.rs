@@ -6,10 +6,12 @@
 //! | `paper_b` | Characterizing Implicit Bias in Terms of Optimization Geometry |
 //! | `paper_c` | Implicit Bias of Mirror Flow in Homogeneous Neural Networks |
 //! | `paper_d` | Gradient Descent Maximizes the Margin of Homogeneous Neural Networks |
+//! | `beyond` | no paper: open questions that were measured |
 //! | `runs` | no paper: runs resume, repeat and fail as promised |
 //!
 //! Identifiers such as A.thm3.1 are those of the claims catalogue. Tolerances are stated where they are used.
 
+mod beyond;
 mod paper_a;
 mod paper_b;
 mod paper_c;

@@ -131,12 +131,6 @@ pub fn largest_fall(series: impl IntoIterator<Item = f64>) -> f64 {
     })
 }
 
-/// max |aᵢ − bᵢ|.
-pub fn distance(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    a.iter().zip(b).fold(0.0, |worst, (x, y)| f64::max(worst, (x - y).abs()))
-}
-
 /// A flow from `params`, ready to run.
 pub fn flow(objective: Objective, spec: &FlowSpec, tolerance: Tolerance, params: &[f64]) -> FlowRun {
     FlowRun::new(objective, spec, tolerance, params).unwrap()

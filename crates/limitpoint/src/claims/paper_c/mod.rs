@@ -3,10 +3,14 @@
 //! | file | section of the paper |
 //! |---|---|
 //! | `trace` | mirror flows watched at every step, which the theorems' claims share |
-//! | `balance` | 2–3, I: identities of the flow and what it keeps in balance |
-//! | `margins` | 4.1, C–E: Q-margins and how they grow |
+//! | `identities` | 2–3: identities of the flow |
+//! | `balance` | 2–3: what the flow keeps in balance |
+//! | `layers` | I: another potential in each layer |
+//! | `margins` | 4.1, C–D: Q-margins and how they grow |
+//! | `dual` | E: how fast the dual direction turns |
 //! | `rates` | 4.2, F: how fast the loss falls |
-//! | `stationarity` | 4.3, G, I: KKT points of the horizon's margin problem |
+//! | `stationarity` | G: approximate KKT points along the flow |
+//! | `limits` | 4.3, G, I: KKT points of the horizon's margin problem |
 //! | `hyperbolic` | 4.8, G.4: hyperbolic entropy, products of weights and ℓ1 |
 //! | `reach` | 4.10, H, Figure 1: when the horizon can be seen |
 //! | `recipes` | J.4: step sizes and λ by the scale of the start |
@@ -15,12 +19,18 @@
 //! | `features` | J.1: sparse and dense features |
 //! | `lambda` | J.1, J.2: what λ does at finite time |
 //! | `deep` | J.2: three layers |
+//! | `beyond` | no section: open questions, ids X |
 
 mod balance;
+mod beyond;
 mod deep;
+mod dual;
 mod features;
 mod hyperbolic;
+mod identities;
 mod lambda;
+mod layers;
+mod limits;
 mod margins;
 mod rates;
 mod reach;
@@ -34,11 +44,14 @@ use super::Claim;
 
 /// All claims of the paper, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 11] = [
+    let parts: [&[Claim]; 15] = [
+        &identities::CLAIMS,
         &balance::CLAIMS,
         &margins::CLAIMS,
+        &dual::CLAIMS,
         &rates::CLAIMS,
         &stationarity::CLAIMS,
+        &limits::CLAIMS,
         &hyperbolic::CLAIMS,
         &reach::CLAIMS,
         &recipes::CLAIMS,
@@ -46,6 +59,7 @@ pub(super) fn claims() -> Vec<Claim> {
         &features::CLAIMS,
         &deep::CLAIMS,
         &lambda::CLAIMS,
+        &beyond::CLAIMS,
     ];
     parts.concat()
 }

@@ -1,0 +1,109 @@
+//! Definition I.4: another potential in each layer.
+//!
+//! The paper gives no proof that the soft margin per ∏ⱼ (αⱼQⱼ)^{kⱼ/αⱼ} grows. In the letters of `trace`, with vⱼ², wⱼ
+//! and pⱼ² the parts of layer j, wⱼ = kⱼ ν with ν = Σ rᵢ qᵢ ≥ u the same for all layers, Cauchy–Schwarz and C.ass4.4
+//! layer by layer give
+//!
+//! ```text
+//! d ln u/dτ = Σⱼ vⱼ²/u ≥ Σⱼ wⱼ²/(pⱼ² u) ≥ Σⱼ kⱼ (ν/u) wⱼ/(αⱼQⱼ) ≥ Σⱼ kⱼ wⱼ/(αⱼQⱼ) = d/dτ Σⱼ kⱼ ln (αⱼQⱼ)^{1/αⱼ}
+//! ```
+//!
+//! In the limit every layer is a KKT point of min φⱼ(Wⱼ) subject to q ≥ 1 with the other layers held fixed. Rescaled so
+//! that φⱼ²/kⱼ agree, which changes no direction, the layers are together a KKT point of the paper's min ½ Σ φⱼ².
+
+use super::balance::{COARSE, mixed};
+use super::trace::traces;
+use crate::claims::arithmetic::{larger, smaller};
+use crate::claims::{ClaimError, Lab, Outcome, Sketch};
+use crate::data::Dataset;
+use crate::diagnostics::layer_product;
+use crate::linalg::Matrix;
+use crate::norms::NormSpec;
+use crate::objective::Objective;
+use crate::params::ParamLayout;
+use crate::reference::{MarginProblem, solve_margin};
+
+pub(super) fn layer_wise(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let (mut outcome, traces) = (Outcome::default(), traces(lab)?);
+    let log_margin = |m: &super::trace::Moment| m.u.ln() - m.layers;
+    for trace in mixed(&traces) {
+        outcome.at_most(format!("{}: drift of the balance, relative", trace.what), trace.most(|m| m.drift), 1e-8);
+        let fall = trace.moments.windows(2).map(|pair| log_margin(&pair[0]) - log_margin(&pair[1])).fold(0.0, larger);
+        outcome.at_most(format!("{}: largest relative fall of the soft multi-Q margin", trace.what), fall, 1e-12);
+        let rise = trace.ends().map_or(f64::NAN, |(first, last)| log_margin(last) - log_margin(first));
+        outcome.at_least(format!("{}: ln of its growth since separation", trace.what), rise, 0.5);
+    }
+    // Euclidean layers: the multi-homogeneous margin of paper D
+    for trace in traces.iter().filter(|trace| trace.flow == "euclidean") {
+        let objective = lab.objective(&trace.end.task, &trace.end.data)?;
+        let product = layer_product(&trace.end.params, objective.layout(), objective.homogeneity());
+        let own = trace.moments.last().map_or(f64::NAN, |m| m.layers.exp());
+        outcome.near(format!("{}: ∏ (2Qⱼ)^(kⱼ/2) over ∏ ‖Wⱼ‖^kⱼ", trace.what), own / product, 1.0, 1e-12);
+    }
+    let depth = lab.choose(-4343.0, -43430.0);
+    let overrides =
+        [format!("stop.log10_loss={depth}"), "initialiser=normal(deviation=0.3)".into(), "stop.steps=1000000".into()];
+    let overrides = [&overrides[..], &COARSE.map(String::from)].concat();
+    let mut tasks = lab.tasks("c-flows", &overrides)?;
+    tasks.retain(|task| task.label.optimiser == "mixed");
+    let mut sketch = Sketch::new("c-layers", "How far each layer is from a KKT point", "ln 1/L", "τⱼ");
+    for task in &tasks {
+        let mut points = Vec::new();
+        let mut next = 10.0;
+        let end = lab.watch(
+            task,
+            |_| true,
+            |snapshot| {
+                if -snapshot.point.log_loss >= next {
+                    next *= 10f64.sqrt();
+                    points.push((-snapshot.point.log_loss, snapshot.point.params.to_vec()));
+                }
+            },
+        )?;
+        let mut objective = lab.objective(task, &end.data)?;
+        let mut taus = Vec::new();
+        for (u, params) in &points {
+            taus.push((*u, layer_taus(&mut objective, &end.data, params)?));
+        }
+        for (k, name) in ["first layer, ℓ1", "second layer, ℓ3"].into_iter().enumerate() {
+            let course: Vec<[f64; 2]> = taus.iter().map(|(u, taus)| [*u, taus[k]]).collect();
+            let words: Vec<String> = course.iter().map(|row| format!("{:.1e}", row[1])).collect();
+            let (Some(first), Some(last)) = (course.first(), course.last()) else { continue };
+            let what = format!("{name}: τⱼ of the judge, twice a decade up to ln 1/L = {:.0}", last[0]);
+            outcome.push(what, "falls to a third", words.join(", "), last[1] < first[1] / 3.0);
+            sketch = sketch.curve(name, course);
+        }
+    }
+    outcome.at_least("long runs", tasks.len() as f64, 1.0);
+    outcome.sketch(sketch.logarithmic(true, true));
+    outcome.note(
+        "The monotony of the soft multi-Q margin is not proved in the paper; it follows layer by layer from \
+         Cauchy–Schwarz, the curvature condition and equal Euler products.",
+    );
+    Ok(outcome)
+}
+
+/// τⱼ = 1 − kⱼ q_min/(‖Wⱼ‖ γⱼ) of the two layers in ℓ1 and ℓ3, γⱼ = max over ‖V‖ ≤ 1 of min ⟨∂qᵢ/∂Wⱼ, V⟩ with the other
+/// layer held fixed: 0 exactly at KKT points of the layer's own problem.
+fn layer_taus(objective: &mut Objective, data: &Dataset, params: &[f64]) -> Result<[f64; 2], ClaimError> {
+    objective.forward(params);
+    let least = objective.margins().iter().copied().fold(f64::INFINITY, smaller);
+    let degrees: Vec<f64> =
+        objective.homogeneity().map_or_else(Vec::new, |h| h.groups.iter().map(|g| g.degree).collect());
+    let blocks = objective.layout().blocks().to_vec();
+    let jacobian = objective.model_mut().per_example_gradients(params, 0);
+    let signs = data.signs().unwrap_or_default();
+    let mut taus = [f64::NAN; 2];
+    let norms = [NormSpec::L1, NormSpec::Lp { p: 3.0 }];
+    for (tau, ((block, norm), degree)) in taus.iter_mut().zip(blocks.iter().zip(norms).zip(degrees)) {
+        let layout = ParamLayout::new([(block.name.as_str(), block.rows, block.cols)])?;
+        let mut rows = Vec::new();
+        for (n, sign) in signs.iter().enumerate() {
+            rows.extend(jacobian.row(n)[block.range()].iter().map(|x| sign * x));
+        }
+        let size = norm.build(&layout)?.value(&params[block.range()]);
+        let problem = MarginProblem::new(Matrix::from_vec(signs.len(), block.len(), rows)?, norm, layout)?;
+        *tau = 1.0 - degree * least / (size * solve_margin(&problem)?.bracket.upper);
+    }
+    Ok(taus)
+}
