@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::horizon_scales::{Known, SPACING, Scale, conjugate, sweep};
+use super::horizon_scales::{Known, SPACING, Scale, conjugate, sweep, sweep_exact};
 use super::root;
 use crate::numeric::compensated_sum;
 
@@ -179,36 +179,45 @@ impl<F: Fn(f64) -> f64> HorizonCalculator<F> {
 
     /// Measures both sides and takes the limit.
     pub fn predict(&self) -> HorizonOutcome {
-        let mut sides = [None, None];
-        for (slot, side) in sides.iter_mut().zip([1.0, -1.0]) {
-            if !(self.function)(side).is_finite() {
-                continue;
-            }
-            let scales = sweep(&self.function, self.known, side);
-            match limit(&scales) {
-                Ok(found) => *slot = Some(found),
-                Err(reason) => {
-                    let local_degrees = scales.iter().map(|scale| (scale.log_t, scale.local_degree)).collect();
-                    return HorizonOutcome::NoHomogeneousLimit(HorizonEvidence { reason, side, local_degrees });
-                }
+        let finite = |side: f64| (self.function)(side).is_finite();
+        predict(|side| finite(side).then(|| sweep(&self.function, self.known, side)))
+    }
+}
+
+/// The horizon where q(t) and t² R″(t) can be evaluated; `read` answers nothing outside the domain of R or where rounding
+/// has taken over.
+pub(super) fn predict_exact(read: impl Fn(f64) -> Option<[f64; 2]>) -> HorizonOutcome {
+    predict(|side| read(side).map(|_| sweep_exact(&read, side)))
+}
+
+/// The limit of both sides; `scales` answers nothing for a side outside the domain.
+fn predict(scales: impl Fn(f64) -> Option<Vec<Scale>>) -> HorizonOutcome {
+    let mut sides = [None, None];
+    for (slot, side) in sides.iter_mut().zip([1.0, -1.0]) {
+        let Some(scales) = scales(side) else { continue };
+        match limit(&scales) {
+            Ok(found) => *slot = Some(found),
+            Err(reason) => {
+                let local_degrees = scales.iter().map(|scale| (scale.log_t, scale.local_degree)).collect();
+                return HorizonOutcome::NoHomogeneousLimit(HorizonEvidence { reason, side, local_degrees });
             }
         }
-        let Some(leading) = sides.iter().flatten().max_by(|a, b| a.degree.total_cmp(&b.degree)) else {
-            let reason = LimitFailure::TooFewScales;
-            return HorizonOutcome::NoHomogeneousLimit(HorizonEvidence { reason, side: 1.0, local_degrees: vec![] });
-        };
-        let coefficient = |side: &Side| {
-            let equal = leading.degree - side.degree <= DEGREE_TOLERANCE;
-            if equal { side.log_coefficient.exp() } else { 0.0 }
-        };
-        HorizonOutcome::Homogeneous(HorizonPrediction {
-            degree: leading.degree,
-            degree_error: leading.degree_error,
-            positive: sides[0].as_ref().map(coefficient),
-            negative: sides[1].as_ref().map(coefficient),
-            coefficient_error: sides.iter().flatten().map(|side| side.coefficient_error).fold(0.0, f64::max),
-        })
     }
+    let Some(leading) = sides.iter().flatten().max_by(|a, b| a.degree.total_cmp(&b.degree)) else {
+        let reason = LimitFailure::TooFewScales;
+        return HorizonOutcome::NoHomogeneousLimit(HorizonEvidence { reason, side: 1.0, local_degrees: vec![] });
+    };
+    let coefficient = |side: &Side| {
+        let equal = leading.degree - side.degree <= DEGREE_TOLERANCE;
+        if equal { side.log_coefficient.exp() } else { 0.0 }
+    };
+    HorizonOutcome::Homogeneous(HorizonPrediction {
+        degree: leading.degree,
+        degree_error: leading.degree_error,
+        positive: sides[0].as_ref().map(coefficient),
+        negative: sides[1].as_ref().map(coefficient),
+        coefficient_error: sides.iter().flatten().map(|side| side.coefficient_error).fold(0.0, f64::max),
+    })
 }
 
 /// α and ln c of one side, by the three rules of [`HorizonCalculator`].
