@@ -38,6 +38,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("b-sensing", include_str!("../../../../experiments/paper-b/b-sensing.toml")),
     ("b-simplex", include_str!("../../../../experiments/paper-b/b-simplex.toml")),
     ("b-stagewise", include_str!("../../../../experiments/paper-b/b-stagewise.toml")),
+    ("c-reach", include_str!("../../../../experiments/paper-c/c-reach.toml")),
     ("fingerprint-matrices-1", include_str!("../../../../experiments/fingerprint/fingerprint-matrices-1.toml")),
     ("fingerprint-matrices-2", include_str!("../../../../experiments/fingerprint/fingerprint-matrices-2.toml")),
     ("fingerprint-network", include_str!("../../../../experiments/fingerprint/fingerprint-network.toml")),

@@ -8,7 +8,8 @@
 //! | `rates` | 4.2, F: how fast the loss falls |
 //! | `stationarity` | 4.3, G, I: KKT points of the horizon's margin problem |
 //! | `hyperbolic` | 4.8, G.4: hyperbolic entropy, products of weights and ℓ1 |
-//! | `reach` | 4.10, H, Figure 1: when the horizon can be seen |
+//! | `figures` | Table 1, Figure 1: the two families of potentials |
+//! | `reach` | 4.10, H: when the horizon can be seen |
 //! | `recipes` | J.4: step sizes and λ by the scale of the start |
 //! | `students` | the runs of J.1 and J.2 |
 //! | `features` | 4.9, J.1: sparse and dense features |
@@ -18,6 +19,7 @@
 mod balance;
 mod deep;
 mod features;
+mod figures;
 mod hyperbolic;
 mod lambda;
 mod margins;
@@ -32,12 +34,13 @@ use super::Claim;
 
 /// All claims of the paper, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 10] = [
+    let parts: [&[Claim]; 11] = [
         &balance::CLAIMS,
         &margins::CLAIMS,
         &rates::CLAIMS,
         &stationarity::CLAIMS,
         &hyperbolic::CLAIMS,
+        &figures::CLAIMS,
         &reach::CLAIMS,
         &recipes::CLAIMS,
         &features::CLAIMS,
