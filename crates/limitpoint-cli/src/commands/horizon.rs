@@ -46,7 +46,7 @@ pub fn run(arguments: &HorizonArguments) -> anyhow::Result<ExitCode> {
 
 /// The answer, what stands behind it, and the gauge at finite scales.
 fn describe(survey: &Survey) -> String {
-    let mut text = format!("R(t) = {}\n\n{}\n\n", survey.potential, survey.answer);
+    let mut text = format!("{}\n\n{}\n\n", survey.title, survey.answer);
     if let Some([place, value]) = survey.convex.smallest {
         text += &format!(
             "convex        {}; least R″ {value:.4e} at t = {place:.3e}, looked at from {:.0e} to {:.0e}\n",
@@ -79,7 +79,7 @@ fn describe(survey: &Survey) -> String {
                 row.scale,
                 row.axis,
                 row.diagonal,
-                100.0 * row.gap,
+                if row.gap.abs() < 5e-7 { 0.0 } else { 100.0 * row.gap },
                 row.local_degree
             );
         }

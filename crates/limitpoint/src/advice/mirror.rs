@@ -190,7 +190,11 @@ fn patterns(family: MirrorFamily) -> Vec<Pattern> {
             ]
         }
         MirrorFamily::Smoothed { p } => {
-            let power = format!("σ^{}", p - 2.0);
+            let power = match p {
+                3.0 => "σ".to_owned(),
+                4.0 => "σ²".to_owned(),
+                _ => format!("σ^{}", p - 2.0),
+            };
             vec![
                 pattern(MirrorMuP, Some(("1", Box::new(|_| 1.0))), ("1".into(), Box::new(|_, _| 1.0))),
                 pattern(

@@ -27,7 +27,9 @@ const DIFFERENCE_ERROR: f64 = 1e-10;
 ///    as they do for a sum of powers and do not for powers of ln t: Aitken's extrapolation gives α and the rate β, and
 ///    ln c = ln α + ln q − αx + (α(x) − α)/β adds the rest of the drift; accepted when the same computation one
 ///    eighth earlier agrees to 10⁻⁴ in α and 10⁻³ in ln c;
-/// 3. otherwise there is [`HorizonOutcome::NoHomogeneousLimit`], with the measured degrees as evidence.
+/// 3. otherwise, ln q over the last half of the scales is a straight line to 10⁻⁷, although its slope oscillates from place
+///    to place (t² + cos t): the line gives α and c;
+/// 4. otherwise there is [`HorizonOutcome::NoHomogeneousLimit`], with the measured degrees as evidence.
 ///
 /// Degrees are reported as measured, not rounded to nearby fractions. A side on which r is not finite is outside the
 /// domain. Beyond table 1 of paper C (C.tab1), whose horizons it reproduces.
@@ -220,7 +222,7 @@ fn predict(scales: impl Fn(f64) -> Option<Vec<Scale>>) -> HorizonOutcome {
     })
 }
 
-/// α and ln c of one side, by the three rules of [`HorizonCalculator`].
+/// α and ln c of one side, by the rules of [`HorizonCalculator`].
 fn limit(scales: &[Scale]) -> Result<Side, LimitFailure> {
     let count = scales.len();
     if count < 8 {
@@ -252,6 +254,9 @@ fn limit(scales: &[Scale]) -> Result<Side, LimitFailure> {
             return Ok(Side { degree, degree_error, log_coefficient, coefficient_error });
         }
     }
+    if let Some(side) = straight(&scales[count / 2..]) {
+        return Ok(side);
+    }
     let middle = scales[count / 2].local_degree;
     Err(if last.local_degree > 1.2 * middle && highest == last.local_degree {
         LimitFailure::Growing
@@ -261,6 +266,20 @@ fn limit(scales: &[Scale]) -> Result<Side, LimitFailure> {
         LimitFailure::Drifting
     } else {
         LimitFailure::Irregular
+    })
+}
+
+/// α and c of a straight line through ln q, if it is one.
+fn straight(scales: &[Scale]) -> Option<Side> {
+    let (first, last) = (scales.first()?, scales.last()?);
+    let degree = (last.log_conjugate - first.log_conjugate) / (last.log_t - first.log_t);
+    let line = |scale: &Scale| last.log_conjugate + degree * (scale.log_t - last.log_t);
+    let apart = scales.iter().map(|scale| (scale.log_conjugate - line(scale)).abs()).fold(0.0, f64::max);
+    let found = scales.len() >= 8 && apart <= SETTLED && degree > DEGREE_TOLERANCE;
+    found.then(|| {
+        let degree_error = 2.0 * apart / (last.log_t - first.log_t) + DIFFERENCE_ERROR * degree;
+        let log_coefficient = degree.ln() + last.log_conjugate - degree * last.log_t;
+        Side { degree, degree_error, log_coefficient, coefficient_error: degree_error * last.log_t }
     })
 }
 

@@ -59,6 +59,7 @@ mod spectral_entropy;
 mod squared_lp;
 
 mod formula;
+mod formula_reader;
 mod horizon;
 mod horizon_scales;
 mod jet;

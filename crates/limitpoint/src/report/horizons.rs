@@ -42,9 +42,11 @@ pub fn horizon_page(survey: &Survey) -> String {
         curve(survey, "conjugate", "Q(∇R(t)) = t R′(t) − R(t)", "Q(∇R(t))", |sample| sample.conjugate),
     ];
     let curves: String = parts.iter().map(figure).collect();
-    let (potential, answer, table) = (escape(&survey.potential), escape(&sentence(&survey.answer)), table(survey));
+    let (potential, heading) = (escape(&survey.potential), escape(&survey.title));
+    let (answer, table) = (escape(&sentence(&survey.answer)), table(survey));
     let values = [
         ("potential", potential.as_str()),
+        ("heading", &heading),
         ("style", STYLE),
         ("facts", &facts),
         ("answer", &answer),
@@ -91,7 +93,7 @@ fn level_sets(survey: &Survey) -> Sketch {
     let reach = 1.12 * all.fold(1.0, |most: f64, x| most.max(x.abs())).min(4.0);
     let title = "Level sets of the gauge in the plane, each divided by its scale";
     let mut sketch =
-        Sketch::new("level-sets", title, "θ₁/s", "θ₂/s").window([-1.55 * reach, 1.55 * reach], [-reach, reach]);
+        Sketch::new("level-sets", title, "θ₁/s", "θ₂/s").window([-1.45 * reach, 1.45 * reach], [-reach, reach]);
     for set in &survey.level_sets {
         sketch = match set.scale {
             Some(scale) => sketch.curve(format!("s = {}", plain(scale)), set.points.clone()),
@@ -131,7 +133,7 @@ fn table(survey: &Survey) -> String {
             plain(row.scale),
             row.axis,
             row.diagonal,
-            100.0 * row.gap,
+            percent(row.gap),
             row.local_degree
         )
     };
@@ -144,6 +146,11 @@ fn table(survey: &Survey) -> String {
          <th scope=\"col\">gap to the limit</th><th scope=\"col\">local degree</th></tr></thead>\n<tbody>\n{rows}</tbody>\
          </table></div>\n"
     )
+}
+
+/// Per cent; what is nothing but rounding is 0.
+fn percent(gap: f64) -> f64 {
+    if gap.abs() < 5e-7 { 0.0 } else { 100.0 * gap }
 }
 
 /// A number without trailing zeros.

@@ -14,6 +14,15 @@ use limitpoint::schedules::ScheduleSpec;
 
 use crate::support::*;
 
+tests! {
+    "C.";
+    the_two_families_have_the_horizons_of_table_one: "C.tab1",
+    the_balance_equation_has_the_solutions_of_figure_one: "C.fig1L",
+    level_sets_of_the_hyperbolic_gauge_approach_the_l1_ball: "C.fig1R",
+    the_time_until_the_horizon_shows_is_exponential_in_lambda_and_n: "C.lem4.10",
+    the_recipes_of_table_ten_keep_the_first_update: "C.tab10",
+}
+
 const HYPERBOLIC: PotentialSpec = PotentialSpec::Hyperbolic { lambda: 0.1 };
 const CUBIC: PotentialSpec = PotentialSpec::Smoothed { p: 3.0, lambda: 1.0 };
 

@@ -9,6 +9,7 @@
 //! | `stationarity` | 4.3, G, I: KKT points of the horizon's margin problem |
 //! | `hyperbolic` | 4.8, G.4: hyperbolic entropy, products of weights and ℓ1 |
 //! | `figures` | Table 1, Figure 1: the two families of potentials |
+//! | `courses` | mirror flows until their horizon shows |
 //! | `reach` | 4.10, H: when the horizon can be seen |
 //! | `recipes` | J.4: step sizes and λ by the scale of the start |
 //! | `students` | the runs of J.1 and J.2 |
@@ -17,6 +18,7 @@
 //! | `deep` | J.2: three layers |
 
 mod balance;
+mod courses;
 mod deep;
 mod features;
 mod figures;

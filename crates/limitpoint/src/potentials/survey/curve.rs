@@ -82,6 +82,16 @@ impl ScalarCurve {
         }
     }
 
+    /// R as a formula, with its name where it has one.
+    pub fn title(&self) -> String {
+        let named =
+            self.named().and_then(|scalar| PotentialSpec::catalogue().into_iter().find(|e| e.key == scalar.key()));
+        match named {
+            Some(entry) => format!("{}: R(θ) = {}", self.text, entry.formula),
+            None => format!("R(t) = {}", self.text),
+        }
+    }
+
     /// q(t).
     pub fn conjugate(&self, t: f64) -> f64 {
         match &self.kind {

@@ -44,6 +44,8 @@ pub use curve::{ScalarCurve, ScalarSample};
 pub struct Survey {
     /// The potential as it was given.
     pub potential: String,
+    /// R as a formula, with its name where it has one.
+    pub title: String,
     /// What mirror flow does with it, in a sentence.
     pub answer: String,
     /// What to know besides, in sentences.
@@ -163,6 +165,7 @@ impl Survey {
         let turning_scale = measure::turning_scale(curve);
         let mut survey = Self {
             potential: curve.to_string(),
+            title: curve.title(),
             answer: String::new(),
             remarks: Vec::new(),
             gauges: measure::gauges(curve, prediction, turning_scale),

@@ -12,14 +12,14 @@ fn rounded(value: f64, error: f64) -> f64 {
     if (near - value).abs() <= error.max(1e-6) { near } else { value }
 }
 
-/// A number as a reader wants it.
+/// A number as a reader wants it: without trailing zeros.
 pub(super) fn number(value: f64) -> String {
-    let text = if value != 0.0 && !(1e-3..1e5).contains(&value.abs()) {
-        format!("{value:.3e}")
-    } else {
-        format!("{value:.6}")
-    };
-    if text.contains('e') { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
+    let trim = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    if value == 0.0 || (1e-3..1e5).contains(&value.abs()) {
+        return trim(&format!("{value:.6}"));
+    }
+    let text = format!("{value:.3e}");
+    text.split_once('e').map_or_else(|| text.clone(), |(mantissa, power)| format!("{}e{power}", trim(mantissa)))
 }
 
 /// "₁", or "_{1.5}".
