@@ -31,7 +31,19 @@ pub(super) fn condition(curve: &ScalarCurve, degree: f64) -> CurvatureCondition 
         let value = if whole > 0.0 { 1.0 - growth / whole } else { -growth };
         (value, doubt.max(FORGIVEN))
     };
-    CurvatureCondition { shape: shape(curve, slack), degree }
+    // the least constant that mends it, unless it is still growing at the end of the range
+    let missing = |t: f64| {
+        let sample = curve.sample(t);
+        t * t * sample.curvature / degree - sample.conjugate
+    };
+    let end = 10f64.powi(DECADES[1] - 1);
+    let most = |far: bool| {
+        let all = places(1.0).chain(places(-1.0)).filter(|t| (t.abs() > end) == far);
+        all.map(missing).filter(|k| k.is_finite()).fold(0.0, f64::max)
+    };
+    let (near, far) = (most(false), most(true));
+    let constant = (near.is_finite() && far <= near * (1.0 + FORGIVEN)).then_some(near);
+    CurvatureCondition { shape: shape(curve, slack), degree, constant }
 }
 
 /// Looks where a quantity is below 0 by more than its doubt.

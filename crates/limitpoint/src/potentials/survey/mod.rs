@@ -92,6 +92,8 @@ pub struct CurvatureCondition {
     pub shape: Shape,
     /// The α in it.
     pub degree: f64,
+    /// The least k ≥ 0 with α (q + k) ≥ t² r″, if there is one: R − k satisfies the condition, and has the same flow.
+    pub constant: Option<f64>,
 }
 
 /// The limit gauge φ(θ) = (Σ c± |θᵢ|^α)^{1/α}.
@@ -189,15 +191,12 @@ impl Survey {
     }
 }
 
-/// The horizon; and the potential without r(0), where only that has one.
+/// The horizon; and the potential without r(0), where q is negative with it.
 fn limit_of(curve: &ScalarCurve) -> (HorizonOutcome, Option<ScalarCurve>) {
-    let outcome = predict_exact(|t| curve.read(t));
-    let negative = curve.conjugate(10.0) <= 0.0 || curve.conjugate(-10.0) <= 0.0;
-    match (&outcome, curve.through_the_origin()) {
-        (HorizonOutcome::NoHomogeneousLimit(_), Some(shifted)) if negative => {
-            (predict_exact(|t| shifted.read(t)), Some(shifted))
-        }
-        _ => (outcome, None),
+    let negative = [0.0, 10.0, -10.0].iter().any(|t| curve.conjugate(*t) < 0.0);
+    match curve.through_the_origin().filter(|_| negative) {
+        Some(shifted) => (predict_exact(|t| shifted.read(t)), Some(shifted)),
+        None => (predict_exact(|t| curve.read(t)), None),
     }
 }
 

@@ -89,7 +89,9 @@ fn stretches(shape: &Shape) -> String {
             format!("from t = {} to {}", number(*from), number(*to))
         }
     };
-    let shown: Vec<String> = shape.fails.iter().take(3).map(one).collect();
+    let mut nearest: Vec<&[f64; 2]> = shape.fails.iter().collect();
+    nearest.sort_by(|a, b| a[0].abs().min(a[1].abs()).total_cmp(&b[0].abs().min(b[1].abs())));
+    let shown: Vec<String> = nearest.into_iter().take(3).map(one).collect();
     let more = shape.fails.len().saturating_sub(3);
     shown.join(", ") + &if more > 0 { format!(" and on {more} further stretches") } else { String::new() }
 }
@@ -154,12 +156,15 @@ pub(super) fn remarks(survey: &Survey, shifted: bool) -> Vec<String> {
                 number(high)
             )
         } else {
+            let mended = condition.constant.map_or_else(String::new, |k| {
+                format!(" It holds for R − {}, whose flow is the same and whose Q is larger by that constant.", number(k))
+            });
             format!(
-                "The curvature condition αQ ≥ θᵀHθ (C Assumption 4.4) fails {}: the margin of the gauge may fall there.",
+                "The curvature condition αQ ≥ θᵀHθ (C Assumption 4.4) fails {}: the margin of the gauge may fall there.{mended}",
                 stretches(&condition.shape)
             )
         });
-        let covered = condition.shape.holds && survey.convex.holds;
+        let covered = (condition.shape.holds || condition.constant.is_some()) && survey.convex.holds;
         remarks.push(if covered && limit.degree >= 2.0 {
             "That limit points are KKT points of this problem is C Theorem 4.7 (α ≥ 2).".into()
         } else if covered && limit.degree == 1.0 {
