@@ -62,14 +62,14 @@ fn numbers_are_those_of_the_formulas() {
 #[test]
 fn an_experiment_brings_its_network_and_its_start() {
     let answer = answered(&["advise", "mirror", "c-reach", "--format", "json", "--margin", "0.002"]);
-    assert_eq!(answer["advice"]["parameters"], 16);
+    assert_eq!(answer["advice"]["parameters"], 40);
     assert_eq!(answer["advice"]["degree"], 3.0);
-    assert_eq!(answer["network"]["layers"][0]["spread"]["normal"]["deviation"], 0.3);
+    assert_eq!(answer["network"]["layers"][0]["spread"]["normal"]["deviation"], 0.03);
     assert_eq!(answer["margin_is_a_bound"], false);
     let times =
         answer["advice"]["recipes"].as_array().unwrap().iter().map(|r| r["reach"]["log_time"].as_f64().unwrap());
     // λ = 1: γ (n√λ/gap)³
-    assert!((times.into_iter().next().unwrap() / (0.002 * 160f64.powi(3)) - 1.0).abs() < 1e-12);
+    assert!((times.into_iter().next().unwrap() / (0.002 * 400f64.powi(3)) - 1.0).abs() < 1e-12);
 }
 
 #[test]

@@ -60,6 +60,8 @@ pub(super) struct Course {
     pub u: f64,
     /// u/gauge^L there.
     pub margin: f64,
+    /// a^L, the logarithm of the time in the lemma.
+    pub lemma: f64,
     /// The gauge at which the explicit bounds promise a closed gap.
     pub promised: f64,
     /// Steps.
@@ -106,6 +108,7 @@ impl Course {
             log_time: f64::NAN,
             u: f64::NAN,
             margin: f64::NAN,
+            lemma: a.powf(DEGREE),
             promised,
             steps: 0,
             worst: [f64::NEG_INFINITY; 4],
@@ -145,6 +148,13 @@ impl Course {
         course.steps = process.step();
         Ok(course)
     }
+
+    /// ln t by the rate law Loss · t (ln t)^{2−α/L} → 1/(L² γ^{α/L}) from u and γ where the gap closed.
+    pub fn law(&self) -> f64 {
+        let alpha = if self.family == Family::Hyperbolic { 1.0 } else { P };
+        let constant = 2.0 * DEGREE.ln() + alpha / DEGREE * self.margin.ln();
+        self.u - (2.0 - alpha / DEGREE) * self.log_time.ln() - constant
+    }
 }
 
 /// What the claim runs: λ at a fixed width, widths at a fixed λ, widths with λ by the recipe.
@@ -159,14 +169,13 @@ pub(super) const FAMILIES: [Family; 2] = [Family::Hyperbolic, Family::Smoothed];
 pub(super) fn courses(lab: &Lab) -> Result<Arc<Courses>, ClaimError> {
     lab.once("flows until the horizon shows", || {
         let (mut lambda, mut width, mut recipe) = (Vec::new(), Vec::new(), Vec::new());
-        // widths at which both flows leave the saddle at 0 from the experiment's start
-        let widths: &[usize] = lab.choose(&[4, 9, 13, 20], &[4, 9, 13, 20, 28, 40]);
+        let widths: &[usize] = lab.choose(&[10, 16, 24, 36], &[10, 13, 16, 20, 24, 30, 36, 42]);
         for family in FAMILIES {
             let (values, fixed): (&[f64], f64) = match family {
-                Family::Hyperbolic => (&[0.02, 0.06, 0.2, 0.6], 0.02),
-                Family::Smoothed => (&[1.0, 2.0, 4.0, 6.0], 2.0),
+                Family::Hyperbolic => (&[0.01, 0.02, 0.05, 0.12], 0.01),
+                Family::Smoothed => (&[2.0, 3.0, 4.5, 7.0], 4.0),
             };
-            lambda.extend(values.iter().map(|value| (family, 4, *value)));
+            lambda.extend(values.iter().map(|value| (family, 10, *value)));
             width.extend(widths.iter().map(|width| (family, *width, fixed)));
             // n = 4·width: three inputs and one output
             recipe.extend(widths.iter().map(|width| (family, *width, family.recipe(4.0 * *width as f64))));

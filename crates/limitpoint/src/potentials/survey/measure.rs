@@ -1,6 +1,6 @@
 //! What can be measured of a scalar potential at finite scales.
 
-use super::{CurvatureCondition, GaugeRow, LevelSet, ScalarCurve, ScalarSample, Shape, gauge, horizon};
+use super::{CurvatureCondition, GaugeRow, LevelSet, ScalarCurve, ScalarSample, Shape, gauge};
 use crate::potentials::HorizonPrediction;
 
 /// Places per decade, and the decades.
@@ -134,7 +134,7 @@ pub(super) fn gauges(curve: &ScalarCurve, prediction: Option<&HorizonPrediction>
         let s = scale * 10f64.powi(k);
         let sample = curve.sample(side * s);
         let axis = crate::potentials::root(degree * (sample.conjugate + zero), degree);
-        let (diagonal, limit) = (gauge(curve, degree, &[side * s; 2]), horizon(prediction, &[side * s; 2]));
+        let (diagonal, limit) = (gauge(curve, degree, &[side * s; 2]), prediction.horizon(&[side * s; 2]));
         let local_degree = s * s * sample.curvature / sample.conjugate;
         GaugeRow { scale: s, axis: axis / s, diagonal: diagonal / s, gap: 1.0 - limit / diagonal, local_degree }
     };
@@ -174,8 +174,8 @@ pub(super) fn level_sets(curve: &ScalarCurve, prediction: Option<&HorizonPredict
         sets.push(LevelSet { scale: Some(s), points: around(direction, radius) });
     }
     if let Some(prediction) = prediction {
-        let unit = horizon(prediction, &[side, 0.0]);
-        sets.push(LevelSet { scale: None, points: around(direction, |d| unit / horizon(prediction, &d)) });
+        let unit = prediction.horizon(&[side, 0.0]);
+        sets.push(LevelSet { scale: None, points: around(direction, |d| unit / prediction.horizon(&d)) });
     }
     sets.retain(|set| set.points.len() > 2);
     sets

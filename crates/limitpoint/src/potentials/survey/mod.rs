@@ -12,8 +12,8 @@ mod words;
 
 use serde::Serialize;
 
+use super::HorizonOutcome;
 use super::horizon::predict_exact;
-use super::{HorizonOutcome, HorizonPrediction};
 
 pub use curve::{ScalarCurve, ScalarSample};
 
@@ -203,11 +203,6 @@ fn limit_of(curve: &ScalarCurve) -> (HorizonOutcome, Option<ScalarCurve>) {
 /// The gauge (α Σ q(θᵢ))^{1/α}.
 fn gauge(curve: &ScalarCurve, degree: f64, theta: &[f64]) -> f64 {
     super::root(degree * theta.iter().map(|&t| curve.conjugate(t)).sum::<f64>(), degree)
-}
-
-/// φ of a prediction whose sides may be missing: weights outside the domain do not count.
-fn horizon(prediction: &HorizonPrediction, theta: &[f64]) -> f64 {
-    prediction.horizon(theta)
 }
 
 #[cfg(test)]

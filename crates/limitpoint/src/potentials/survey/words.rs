@@ -157,7 +157,7 @@ pub(super) fn remarks(survey: &Survey, shifted: bool) -> Vec<String> {
             )
         } else {
             let mended = condition.constant.map_or_else(String::new, |k| {
-                format!(" It holds for R − {}, whose flow is the same and whose Q is larger by that constant.", number(k))
+                format!(" Lowering R by {} mends it: the flow stays the same, and Q is larger by that constant.", number(k))
             });
             format!(
                 "The curvature condition αQ ≥ θᵀHθ (C Assumption 4.4) fails {}: the margin of the gauge may fall there.{mended}",
