@@ -64,6 +64,8 @@ fn words_name_the_problem() {
     );
     let free = survey("(t + |t|)^3 + t^2").answer;
     assert!(free.contains("negative weights cost nothing"), "{free}");
+    let theorem = |text: &str| survey(text).remarks.iter().any(|remark| remark.contains("Theorem 4.7"));
+    assert!(theorem("smoothed:3,1") && theorem("t^2/2") && !theorem("(t + |t|)^3 + t^2") && !theorem("|t|^1.5"));
 }
 
 #[test]

@@ -164,7 +164,8 @@ pub(super) fn remarks(survey: &Survey, shifted: bool) -> Vec<String> {
                 stretches(&condition.shape)
             )
         });
-        let covered = (condition.shape.holds || condition.constant.is_some()) && survey.convex.holds;
+        let norm = [limit.positive, limit.negative].iter().all(|side| side.is_some_and(|c| c > 0.0));
+        let covered = (condition.shape.holds || condition.constant.is_some()) && survey.convex.holds && norm;
         remarks.push(if covered && limit.degree >= 2.0 {
             "That limit points are KKT points of this problem is C Theorem 4.7 (α ≥ 2).".into()
         } else if covered && limit.degree == 1.0 {
