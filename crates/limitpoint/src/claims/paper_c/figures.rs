@@ -160,7 +160,7 @@ fn balance_curves(_: &Lab) -> Result<Outcome, ClaimError> {
         ("hyperbolic, λ = 0.1", PotentialSpec::Hyperbolic { lambda: 0.1 }),
         ("p = 3, λ = 0.1", PotentialSpec::Smoothed { p: 3.0, lambda: 0.1 }),
     ];
-    for (number, constant) in [0.0, 0.5, -0.5].into_iter().enumerate() {
+    for (number, constant) in [0.1, 0.5, -0.5].into_iter().enumerate() {
         let title = format!("Weights a, w of one neuron in balance: Q(a) − Q(w) = {constant}");
         let mut sketch =
             Sketch::new(&format!("balance-{}", number + 1), &title, "w", "a").window([0.0, 2.0], [0.0, 2.0]);
