@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::advise::Advise;
 use crate::commands::certify::Certify;
 use crate::commands::check::Check;
 use crate::commands::compare::Compare;
@@ -11,6 +12,7 @@ use crate::commands::completions::Completions;
 use crate::commands::data::Data;
 use crate::commands::doctor::Doctor;
 use crate::commands::fingerprint::FingerprintArguments;
+use crate::commands::horizon::HorizonArguments;
 use crate::commands::polish::Polish;
 use crate::commands::rates::Rates;
 use crate::commands::report::Report;
@@ -78,6 +80,16 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint fingerprint gradient\n  limitpoint fingerprint adam 'adam(epsilon=0)' --out runs/fingerprint\n  limitpoint fingerprint 'mirror(potential=smoothed(p=3, lambda=0))' --format json\n  limitpoint fingerprint 'steepest(norm=lp:4)' --norm lp:4\n\nExits with 0 if there is a fingerprint, whatever it says, with 2 if there is none."
     )]
     Fingerprint(FingerprintArguments),
+    /// Say what mirror flow with a potential tends to: its degree, its horizon, and whether the theory covers it.
+    #[command(
+        after_help = "Examples:\n  limitpoint horizon hyperbolic:0.1\n  limitpoint horizon 't*asinh(t/0.3) - sqrt(t^2 + 0.09)' --out runs/horizon\n  limitpoint horizon '|t|^3/3 + t^2/2' --format json\n\nA formula has one variable t, numbers, pi, e, + - * / ^, |t|, and the functions exp, ln, log, log10, sqrt, cbrt, abs,\nsign, sinh, cosh, tanh, asinh, atan, sin, cos.\n\nExits with 0 if the potential is convex and has a homogeneous limit, with 1 if not, with 2 if it could not be read."
+    )]
+    Horizon(HorizonArguments),
+    /// Give advice before a run: step size and smoothing of mirror descent for a network.
+    #[command(
+        after_help = "Examples:\n  limitpoint advise mirror --inputs 784 --widths 100,100 --outputs 10\n  limitpoint advise mirror --inputs 2 --widths 100 --deviation 1 --potential smoothed:3\n  limitpoint advise mirror plane --potential hyperbolic --format json"
+    )]
+    Advise(Advise),
     /// Try out the claims of the papers: run their experiments, ask the judge, and compare.
     #[command(
         after_help = "Examples:\n  limitpoint reproduce --list\n  limitpoint reproduce B\n  limitpoint reproduce B.thm5 B.ex4 --checks\n  limitpoint reproduce B --scale full --format json\n\nExits with 0 if every claim is certified and every form that is wrong in print is refuted, with 1 if not, with 2 if nothing could be run."

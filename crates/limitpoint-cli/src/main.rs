@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         Verb::Polish(polish) => commands::polish::run(&polish),
         Verb::Rates(rates) => commands::rates::run(&rates),
         Verb::Fingerprint(fingerprint) => commands::fingerprint::run(&fingerprint),
+        Verb::Horizon(horizon) => commands::horizon::run(&horizon),
+        Verb::Advise(advise) => commands::advise::run(&advise),
         Verb::Reproduce(reproduce) => commands::reproduce::run(&reproduce),
         Verb::Schema(schema) => commands::schema::run(&schema),
         Verb::List(list) => commands::list::run(&list),

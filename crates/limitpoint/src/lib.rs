@@ -31,6 +31,7 @@
 //! | [`mod@reference`] | the judge's solvers: exact margins and limit points, with their proofs |
 //! | [`certificates`] | claim + evidence → verdict: KKT and tangent certificates, polishing, files |
 //! | [`driver`] | the loop: step, snapshot, observe, stop |
+//! | [`advice`] | step size and smoothing of mirror descent, from the shape of a network and its start |
 //! | [`experiments`] | whole training problems put together from specifications |
 //! | [`claims`] | statements of the papers as experiments with a verdict |
 //! | [`mod@fingerprint`] | which geometry an optimiser maximises, read off a battery of probes |
@@ -57,6 +58,7 @@ pub mod optimisers;
 
 pub mod reference;
 
+pub mod advice;
 pub mod certificates;
 pub mod diagnostics;
 pub mod driver;

@@ -27,6 +27,7 @@ const BELOW_CLAIMS: &[&str] = &[
     "driver",
     "reference",
     "certificates",
+    "advice",
     "experiments",
 ];
 
@@ -65,6 +66,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "reference",
         ],
     ),
+    // a network is advised by its shape alone: no data, no runs
+    ("advice", &["linalg", "params", "potentials", "models"]),
     // `schedules` because the loop asks them for steps and tells them the outcome; `diagnostics` only for `Point`, which
     // the loop fills in for observers
     ("driver", &["params", "objective", "optimisers", "flows", "observers", "schedules", "diagnostics"]),
@@ -93,7 +96,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("claims", BELOW_CLAIMS),
     // stands where claims do, and neither knows the other
     ("fingerprint", BELOW_CLAIMS),
-    ("report", &["experiments", "claims", "fingerprint"]),
+    ("report", &["potentials", "experiments", "claims", "fingerprint"]),
     // gathers the error type of every module; no module's behaviour depends on it
     (
         "error",

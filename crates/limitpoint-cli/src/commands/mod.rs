@@ -1,5 +1,6 @@
 //! One file per verb.
 
+pub mod advise;
 pub mod bench;
 pub mod certify;
 pub mod check;
@@ -8,6 +9,7 @@ pub mod completions;
 pub mod data;
 pub mod doctor;
 pub mod fingerprint;
+pub mod horizon;
 pub mod list;
 pub mod polish;
 pub mod rates;

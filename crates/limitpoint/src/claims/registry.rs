@@ -125,13 +125,8 @@ pub fn open_claims() -> Vec<ClaimEntry> {
 
 /// Ids and statements of the claims that are still to be made runnable.
 const OPEN: &[(&str, &str)] = &[
-    ("C.tab1", "the two potential families"),
-    ("C.fig1L", "solution sets of the balance equation"),
-    ("C.fig1R", "level sets of Q against the ℓ1 ball"),
-    ("C.lem4.10, C.lemH2, C.corH3, C.corH4", "when the horizon is visible"),
     ("C.expVGG, C.tab9", "VGG-16 on CIFAR-10"),
     ("C.fig4L, C.fig4M, C.fig4R, C.fig14", "VGG weight shapes and pruning"),
-    ("C.tab10, C.exJ1", "scaling recipes (eta, λ) at init scale sigma"),
     ("D.eq2, D.eq3, D.defA3, D.remA4", "margins"),
     ("D.thm4.1, D.thmA7", "monotone smoothed margin"),
     ("D.lem5.1, D.lemB1", "key differential inequality"),

@@ -46,6 +46,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("c-flows", include_str!("../../../../experiments/paper-c/c-flows.toml")),
     ("c-products", include_str!("../../../../experiments/paper-c/c-products.toml")),
     ("c-rates", include_str!("../../../../experiments/paper-c/c-rates.toml")),
+    ("c-reach", include_str!("../../../../experiments/paper-c/c-reach.toml")),
     ("fingerprint-matrices-1", include_str!("../../../../experiments/fingerprint/fingerprint-matrices-1.toml")),
     ("fingerprint-matrices-2", include_str!("../../../../experiments/fingerprint/fingerprint-matrices-2.toml")),
     ("fingerprint-network", include_str!("../../../../experiments/fingerprint/fingerprint-network.toml")),

@@ -108,6 +108,27 @@ pub enum PotentialError {
         /// The accepted forms.
         expected: &'static str,
     },
+    /// Text that is not a formula.
+    #[error("'{text}' is not a formula: at character {place}, {problem}; {remedy}")]
+    Formula {
+        /// What was given, or its beginning.
+        text: String,
+        /// Where reading stopped, from 1.
+        place: usize,
+        /// What is wrong there.
+        problem: String,
+        /// What to do instead.
+        remedy: String,
+    },
+    /// A potential that is not a sum of one function over the entries, where one is needed.
+    #[error(
+        "the {potential} potential is not a sum of one function over the weights, so there is no R(t) to look at; give \
+         euclidean, entropy, hyperbolic:LAMBDA, smoothed:P,LAMBDA, power-smoothed:P,LAMBDA, or a formula in t"
+    )]
+    NotScalar {
+        /// Key of the potential.
+        potential: &'static str,
+    },
     /// The layout refused a name or a length.
     #[error(transparent)]
     Params(#[from] crate::params::ParamsError),

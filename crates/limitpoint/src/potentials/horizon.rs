@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::horizon_scales::{Known, SPACING, Scale, conjugate, sweep};
+use super::horizon_scales::{Known, SPACING, Scale, conjugate, sweep, sweep_exact};
 use super::root;
 use crate::numeric::compensated_sum;
 
@@ -27,7 +27,9 @@ const DIFFERENCE_ERROR: f64 = 1e-10;
 ///    as they do for a sum of powers and do not for powers of ln t: Aitken's extrapolation gives α and the rate β, and
 ///    ln c = ln α + ln q − αx + (α(x) − α)/β adds the rest of the drift; accepted when the same computation one
 ///    eighth earlier agrees to 10⁻⁴ in α and 10⁻³ in ln c;
-/// 3. otherwise there is [`HorizonOutcome::NoHomogeneousLimit`], with the measured degrees as evidence.
+/// 3. otherwise, ln q over the last half of the scales is a straight line to 10⁻⁷, although its slope oscillates from place
+///    to place (t² + cos t): the line gives α and c;
+/// 4. otherwise there is [`HorizonOutcome::NoHomogeneousLimit`], with the measured degrees as evidence.
 ///
 /// Degrees are reported as measured, not rounded to nearby fractions. A side on which r is not finite is outside the
 /// domain. Beyond table 1 of paper C (C.tab1), whose horizons it reproduces.
@@ -179,39 +181,48 @@ impl<F: Fn(f64) -> f64> HorizonCalculator<F> {
 
     /// Measures both sides and takes the limit.
     pub fn predict(&self) -> HorizonOutcome {
-        let mut sides = [None, None];
-        for (slot, side) in sides.iter_mut().zip([1.0, -1.0]) {
-            if !(self.function)(side).is_finite() {
-                continue;
-            }
-            let scales = sweep(&self.function, self.known, side);
-            match limit(&scales) {
-                Ok(found) => *slot = Some(found),
-                Err(reason) => {
-                    let local_degrees = scales.iter().map(|scale| (scale.log_t, scale.local_degree)).collect();
-                    return HorizonOutcome::NoHomogeneousLimit(HorizonEvidence { reason, side, local_degrees });
-                }
-            }
-        }
-        let Some(leading) = sides.iter().flatten().max_by(|a, b| a.degree.total_cmp(&b.degree)) else {
-            let reason = LimitFailure::TooFewScales;
-            return HorizonOutcome::NoHomogeneousLimit(HorizonEvidence { reason, side: 1.0, local_degrees: vec![] });
-        };
-        let coefficient = |side: &Side| {
-            let equal = leading.degree - side.degree <= DEGREE_TOLERANCE;
-            if equal { side.log_coefficient.exp() } else { 0.0 }
-        };
-        HorizonOutcome::Homogeneous(HorizonPrediction {
-            degree: leading.degree,
-            degree_error: leading.degree_error,
-            positive: sides[0].as_ref().map(coefficient),
-            negative: sides[1].as_ref().map(coefficient),
-            coefficient_error: sides.iter().flatten().map(|side| side.coefficient_error).fold(0.0, f64::max),
-        })
+        let finite = |side: f64| (self.function)(side).is_finite();
+        predict(|side| finite(side).then(|| sweep(&self.function, self.known, side)))
     }
 }
 
-/// α and ln c of one side, by the three rules of [`HorizonCalculator`].
+/// The horizon where q(t) and t² R″(t) can be evaluated; `read` answers nothing outside the domain of R or where rounding
+/// has taken over.
+pub(super) fn predict_exact(read: impl Fn(f64) -> Option<[f64; 2]>) -> HorizonOutcome {
+    predict(|side| read(side).map(|_| sweep_exact(&read, side)))
+}
+
+/// The limit of both sides; `scales` answers nothing for a side outside the domain.
+fn predict(scales: impl Fn(f64) -> Option<Vec<Scale>>) -> HorizonOutcome {
+    let mut sides = [None, None];
+    for (slot, side) in sides.iter_mut().zip([1.0, -1.0]) {
+        let Some(scales) = scales(side) else { continue };
+        match limit(&scales) {
+            Ok(found) => *slot = Some(found),
+            Err(reason) => {
+                let local_degrees = scales.iter().map(|scale| (scale.log_t, scale.local_degree)).collect();
+                return HorizonOutcome::NoHomogeneousLimit(HorizonEvidence { reason, side, local_degrees });
+            }
+        }
+    }
+    let Some(leading) = sides.iter().flatten().max_by(|a, b| a.degree.total_cmp(&b.degree)) else {
+        let reason = LimitFailure::TooFewScales;
+        return HorizonOutcome::NoHomogeneousLimit(HorizonEvidence { reason, side: 1.0, local_degrees: vec![] });
+    };
+    let coefficient = |side: &Side| {
+        let equal = leading.degree - side.degree <= DEGREE_TOLERANCE;
+        if equal { side.log_coefficient.exp() } else { 0.0 }
+    };
+    HorizonOutcome::Homogeneous(HorizonPrediction {
+        degree: leading.degree,
+        degree_error: leading.degree_error,
+        positive: sides[0].as_ref().map(coefficient),
+        negative: sides[1].as_ref().map(coefficient),
+        coefficient_error: sides.iter().flatten().map(|side| side.coefficient_error).fold(0.0, f64::max),
+    })
+}
+
+/// α and ln c of one side, by the rules of [`HorizonCalculator`].
 fn limit(scales: &[Scale]) -> Result<Side, LimitFailure> {
     let count = scales.len();
     if count < 8 {
@@ -243,6 +254,9 @@ fn limit(scales: &[Scale]) -> Result<Side, LimitFailure> {
             return Ok(Side { degree, degree_error, log_coefficient, coefficient_error });
         }
     }
+    if let Some(side) = straight(&scales[count / 2..]) {
+        return Ok(side);
+    }
     let middle = scales[count / 2].local_degree;
     Err(if last.local_degree > 1.2 * middle && highest == last.local_degree {
         LimitFailure::Growing
@@ -252,6 +266,20 @@ fn limit(scales: &[Scale]) -> Result<Side, LimitFailure> {
         LimitFailure::Drifting
     } else {
         LimitFailure::Irregular
+    })
+}
+
+/// α and c of a straight line through ln q, if it is one.
+fn straight(scales: &[Scale]) -> Option<Side> {
+    let (first, last) = (scales.first()?, scales.last()?);
+    let degree = (last.log_conjugate - first.log_conjugate) / (last.log_t - first.log_t);
+    let line = |scale: &Scale| last.log_conjugate + degree * (scale.log_t - last.log_t);
+    let apart = scales.iter().map(|scale| (scale.log_conjugate - line(scale)).abs()).fold(0.0, f64::max);
+    let found = scales.len() >= 8 && apart <= SETTLED && degree > DEGREE_TOLERANCE;
+    found.then(|| {
+        let degree_error = 2.0 * apart / (last.log_t - first.log_t) + DIFFERENCE_ERROR * degree;
+        let log_coefficient = degree.ln() + last.log_conjugate - degree * last.log_t;
+        Side { degree, degree_error, log_coefficient, coefficient_error: degree_error * last.log_t }
     })
 }
 

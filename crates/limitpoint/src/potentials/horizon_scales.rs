@@ -121,3 +121,22 @@ pub(super) fn sweep(f: &impl Fn(f64) -> f64, known: Known, side: f64) -> Vec<Sca
     }
     scales
 }
+
+/// Every scale from t = 1 up to 10¹⁰⁰ or overflow, where q(t) and t q′(t) = t² R″(t) are known exactly but for rounding;
+/// `read` answers them, or nothing where rounding has taken over.
+pub(super) fn sweep_exact(read: &impl Fn(f64) -> Option<[f64; 2]>, side: f64) -> Vec<Scale> {
+    let mut scales = Vec::new();
+    for k in 0..=(LAST_LOG / SPACING).floor() as usize {
+        let log_t = k as f64 * SPACING;
+        let Some([conjugate, growth]) = read(side * log_t.exp()) else { break };
+        if !conjugate.is_finite() || !growth.is_finite() {
+            break;
+        }
+        if conjugate > 0.0 {
+            scales.push(Scale { log_t, log_conjugate: conjugate.ln(), local_degree: growth / conjugate });
+        } else {
+            scales.clear();
+        }
+    }
+    scales
+}

@@ -58,9 +58,13 @@ mod smoothed;
 mod spectral_entropy;
 mod squared_lp;
 
+mod formula;
+mod formula_reader;
 mod horizon;
 mod horizon_scales;
+mod jet;
 mod spec;
+mod survey;
 mod text;
 
 #[cfg(test)]
@@ -71,6 +75,7 @@ pub use entries::Entries;
 pub use entropy::Entropy;
 pub use error::PotentialError;
 pub use euclidean::Euclidean;
+pub use formula::Formula;
 pub use horizon::{HorizonCalculator, HorizonEvidence, HorizonOutcome, HorizonPrediction, LimitFailure};
 pub use hyperbolic::{Hyperbolic, hyperbolic_log_abs, lambda_of_product_balance};
 pub use layers::Layers;
@@ -81,6 +86,9 @@ pub use smoothed::Smoothed;
 pub use spec::{BlockPotential, PotentialSpec, QuadraticWeights};
 pub use spectral_entropy::SpectralEntropy;
 pub use squared_lp::SquaredLp;
+pub use survey::{
+    CurvatureCondition, GaugeRow, LevelSet, LimitGauge, NoLimit, ScalarCurve, ScalarSample, Shape, Survey,
+};
 
 /// A strictly convex potential on the trainable entries of one layout.
 ///

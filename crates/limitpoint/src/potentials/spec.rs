@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Entropy, Euclidean, Hyperbolic, Layers, MirrorPotential, PotentialError, PowerSmoothed, Quadratic, Separable,
-    Smoothed, SpectralEntropy, SquaredLp,
+    Entropy, Euclidean, Hyperbolic, Layers, MirrorPotential, PotentialError, PowerSmoothed, Quadratic, ScalarPotential,
+    Separable, Smoothed, SpectralEntropy, SquaredLp,
 };
 use crate::catalogue::CatalogueEntry;
 use crate::params::ParamLayout;
@@ -105,6 +105,25 @@ impl PotentialSpec {
             Self::SquaredLp { p } => Box::new(SquaredLp::new(*p, layout)?),
             Self::SpectralEntropy => Box::new(SpectralEntropy::new(layout)?),
             Self::Layers { blocks } => Box::new(Layers::new(blocks, layout)?),
+        })
+    }
+
+    /// The function r with R(θ) = Σ r(θᵢ), where R is such a sum.
+    ///
+    /// ```
+    /// use limitpoint::potentials::PotentialSpec;
+    /// assert_eq!(PotentialSpec::Euclidean.scalar()?.value(2.0), 2.0);
+    /// assert!(PotentialSpec::SquaredLp { p: 1.5 }.scalar().is_err());
+    /// # Ok::<(), limitpoint::potentials::PotentialError>(())
+    /// ```
+    pub fn scalar(&self) -> Result<Box<dyn ScalarPotential>, PotentialError> {
+        Ok(match self {
+            Self::Euclidean => Box::new(Euclidean),
+            Self::Entropy => Box::new(Entropy),
+            Self::Hyperbolic { lambda } => Box::new(Hyperbolic::new(*lambda)?),
+            Self::Smoothed { p, lambda } => Box::new(Smoothed::new(*p, *lambda)?),
+            Self::PowerSmoothed { p, lambda } => Box::new(PowerSmoothed::new(*p, *lambda)?),
+            _ => return Err(PotentialError::NotScalar { potential: self.key() }),
         })
     }
 

@@ -1,7 +1,7 @@
 //! What people read: an experiment as one page, and as figures for papers.
 //!
-//! Nothing here computes: every number is finished in the records of [`crate::experiments`], [`crate::claims`] and
-//! [`mod@crate::fingerprint`], and a report only arranges them.
+//! Nothing here computes: every number is finished in the records of [`crate::experiments`], [`crate::claims`],
+//! [`mod@crate::fingerprint`] and [`crate::potentials`], and a report only arranges them.
 //!
 //! | file | holds |
 //! |---|---|
@@ -9,6 +9,7 @@
 //! | `page_data.rs` | what the page's script draws, as JSON |
 //! | `gallery.rs` | claims of the papers with their verdicts and figures, on one page |
 //! | `fingerprints.rs` | fingerprints of optimisers on one page |
+//! | `horizons.rs` | what a potential tends to, on one page |
 //! | `svg/` | figures for papers |
 //! | `assets/page.html`, `assets/style.css` | the skeleton and its style |
 //! | `assets/report.js` | state, theme, controls, the order of drawing, the cursor shared by all plots |
@@ -18,12 +19,14 @@
 
 mod fingerprints;
 mod gallery;
+mod horizons;
 mod html;
 mod page_data;
 mod svg;
 
 pub use fingerprints::fingerprints;
 pub use gallery::gallery;
+pub use horizons::horizon_page;
 pub use html::html;
 pub use svg::{Figure, figures, radar_figure, sketch_figure};
 

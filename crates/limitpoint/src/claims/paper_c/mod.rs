@@ -12,7 +12,9 @@
 //! | `stationarity` | G: approximate KKT points along the flow |
 //! | `limits` | 4.3, G, I: KKT points of the horizon's margin problem |
 //! | `hyperbolic` | 4.8, G.4: hyperbolic entropy, products of weights and ℓ1 |
-//! | `reach` | 4.10, H, Figure 1: when the horizon can be seen |
+//! | `figures` | Table 1, Figure 1: the two families of potentials |
+//! | `courses` | mirror flows until their horizon shows |
+//! | `reach` | 4.10, H: when the horizon can be seen |
 //! | `recipes` | J.4: step sizes and λ by the scale of the start |
 //! | `students` | the runs of J.1 and J.2 |
 //! | `reformulation` | 4.9: what the horizon's problem asks of neurons |
@@ -23,9 +25,11 @@
 
 mod balance;
 mod beyond;
+mod courses;
 mod deep;
 mod dual;
 mod features;
+mod figures;
 mod hyperbolic;
 mod identities;
 mod lambda;
@@ -44,7 +48,7 @@ use super::Claim;
 
 /// All claims of the paper, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 15] = [
+    let parts: [&[Claim]; 16] = [
         &identities::CLAIMS,
         &balance::CLAIMS,
         &margins::CLAIMS,
@@ -53,6 +57,7 @@ pub(super) fn claims() -> Vec<Claim> {
         &stationarity::CLAIMS,
         &limits::CLAIMS,
         &hyperbolic::CLAIMS,
+        &figures::CLAIMS,
         &reach::CLAIMS,
         &recipes::CLAIMS,
         &reformulation::CLAIMS,

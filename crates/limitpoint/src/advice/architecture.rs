@@ -1,0 +1,128 @@
+//! Layers with their sizes and spreads.
+
+use serde::Serialize;
+
+use super::{AdviceError, Spread};
+use crate::linalg::Matrix;
+use crate::models::{Activation, Compute, Homogeneity, Initialiser, ModelError, ModelSpec};
+use crate::params::ParamLayout;
+
+/// One block of trained weights.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LayerShape {
+    /// Name of the block.
+    pub name: String,
+    /// Inputs of one neuron.
+    pub fan_in: usize,
+    /// Number of weights.
+    pub weights: usize,
+    /// The weights at the start.
+    pub spread: Spread,
+}
+
+/// What advice needs to know of a network.
+///
+/// ```
+/// use limitpoint::advice::Architecture;
+/// use limitpoint::models::{Activation, Initialiser, ModelSpec};
+/// let model = ModelSpec::network(&[100], Activation::Relu);
+/// let network = Architecture::of_model(&model, 2, 1, &Initialiser::HeNormal { scale: 1.0 })?;
+/// assert_eq!((network.parameters(), network.degree), (300, 2.0));
+/// assert_eq!(network.layers[1].spread.deviation(), (2.0f64 / 100.0).sqrt());
+/// # Ok::<(), limitpoint::advice::AdviceError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Architecture {
+    /// Trained layers, from the input on.
+    pub layers: Vec<LayerShape>,
+    /// The degree L of the margins.
+    pub degree: f64,
+    /// Whether every layer counts once in the degree, as behind ReLU, so that products of norms bound the output.
+    pub multilinear: bool,
+}
+
+impl Architecture {
+    /// A model with this many inputs and outputs.
+    pub fn of_model(
+        model: &ModelSpec,
+        inputs: usize,
+        outputs: usize,
+        start: &Initialiser,
+    ) -> Result<Self, AdviceError> {
+        let built = model.build(&Matrix::zeros(1, inputs), outputs, Compute::default());
+        let built = built.map_err(|error: ModelError| AdviceError::Model(Box::new(error)))?;
+        Self::of_layout(built.layout(), built.homogeneity(), start)
+    }
+
+    /// The trained blocks of a layout.
+    pub fn of_layout(
+        layout: &ParamLayout,
+        homogeneity: Option<&Homogeneity>,
+        start: &Initialiser,
+    ) -> Result<Self, AdviceError> {
+        let homogeneity = homogeneity.ok_or(AdviceError::NotHomogeneous { why: "biases beyond the first layer" })?;
+        let mut layers = Vec::new();
+        for block in layout.trainable().filter(|block| !block.name.ends_with(".bias")) {
+            let fan_in = block.cols;
+            let spread = spread_of(start, fan_in)?;
+            layers.push(LayerShape { name: block.name.clone(), fan_in, weights: block.len(), spread });
+        }
+        let multilinear = homogeneity.pairs().all(|(_, degree)| degree == 1.0);
+        Ok(Self { layers, degree: homogeneity.degree, multilinear })
+    }
+
+    /// The same with normal weights of these deviations, one for each layer or one for all.
+    pub fn with_deviations(mut self, deviations: &[f64]) -> Result<Self, AdviceError> {
+        let layers = self.layers.len();
+        if deviations.len() != layers && deviations.len() != 1 {
+            return Err(AdviceError::Deviations { found: deviations.len(), layers });
+        }
+        for (layer, deviation) in self.layers.iter_mut().zip(deviations.iter().cycle()) {
+            layer.spread = Spread::Normal { deviation: *deviation };
+        }
+        Ok(self)
+    }
+
+    /// n, the number of trained weights.
+    pub fn parameters(&self) -> usize {
+        self.layers.iter().map(|layer| layer.weights).sum()
+    }
+
+    /// Refuses weights without a spread.
+    pub(super) fn check(&self) -> Result<(), AdviceError> {
+        for layer in &self.layers {
+            let value = layer.spread.deviation();
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(AdviceError::Setting {
+                    what: format!("the deviation of {}", layer.name),
+                    value,
+                    range: "positive and finite",
+                    remedy: "give the deviation the weights start with",
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// ReLU networks, for callers that have widths only.
+impl Architecture {
+    /// A fully connected ReLU network.
+    pub fn relu(inputs: usize, widths: &[usize], outputs: usize, start: &Initialiser) -> Result<Self, AdviceError> {
+        Self::of_model(&ModelSpec::network(widths, Activation::Relu), inputs, outputs, start)
+    }
+}
+
+fn spread_of(start: &Initialiser, fan_in: usize) -> Result<Spread, AdviceError> {
+    let inputs = fan_in.max(1) as f64;
+    Ok(match *start {
+        Initialiser::Uniform { scale, fan_in } => {
+            Spread::Uniform { reach: if fan_in { scale / inputs } else { scale } }
+        }
+        Initialiser::HeNormal { scale } => Spread::Normal { deviation: scale * (2.0 / inputs).sqrt() },
+        Initialiser::MeanField { scale } => Spread::Normal { deviation: scale },
+        Initialiser::Normal { deviation } => Spread::Normal { deviation },
+        Initialiser::Constant { value } => Spread::Constant { value },
+        Initialiser::Given { .. } => return Err(AdviceError::NoSpread { start: "given" }),
+    })
+}

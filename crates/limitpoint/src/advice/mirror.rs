@@ -1,0 +1,348 @@
+//! The recipes of table 10 as numbers for one architecture.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use super::{AdviceError, Architecture, Reach};
+use crate::potentials::{Hyperbolic, PotentialError, ScalarPotential, Smoothed};
+
+/// ln t beyond which a margin counts as out of reach: no schedule that follows the loss gets there in a run.
+const OUT_OF_REACH: f64 = 1e4;
+
+/// The potentials there is advice for; λ is what the advice is about.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MirrorFamily {
+    /// Gradient descent.
+    Euclidean,
+    /// t asinh(t/√λ) − √(t² + λ).
+    Hyperbolic,
+    /// |t|^p/p + λt²/2.
+    Smoothed {
+        /// p > 2.
+        p: f64,
+    },
+}
+
+/// What a recipe is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// The first update is as large as gradient descent's.
+    MirrorMuP,
+    /// The horizon shows in time.
+    MarginReachable,
+}
+
+/// Advice for one architecture and one family.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MirrorAdvice {
+    /// The family.
+    pub family: MirrorFamily,
+    /// n.
+    pub parameters: usize,
+    /// L.
+    pub degree: f64,
+    /// The relative gap between gauge and horizon that is asked for.
+    pub gap: f64,
+    /// The margin times are computed with: the known one, or an upper bound.
+    pub margin: Option<f64>,
+    /// One entry per recipe.
+    pub recipes: Vec<RecipeAdvice>,
+}
+
+/// One pair (η, λ).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RecipeAdvice {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// η as table 10 scales it; nothing where the table has none.
+    pub eta_formula: Option<String>,
+    /// λ as a formula.
+    pub lambda_formula: String,
+    /// Numbers for every layer.
+    pub layers: Vec<LayerAdvice>,
+    /// When the margin shows.
+    pub reach: Reach,
+    /// Whether it does before ln t = 10⁴.
+    pub reachable: bool,
+    /// What is wrong with it, if something is.
+    pub warning: Option<String>,
+}
+
+/// η and λ of one layer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LayerAdvice {
+    /// Name of the block.
+    pub layer: String,
+    /// Inputs of one neuron.
+    pub fan_in: usize,
+    /// σ.
+    pub deviation: f64,
+    /// λ; nothing for gradient descent.
+    pub lambda: Option<f64>,
+    /// E[1/r″(θ₀)].
+    pub mean_inverse_curvature: f64,
+    /// η with η E[1/r″(θ₀)] = 1, in units of a step size that suits gradient descent.
+    pub eta: f64,
+    /// Table 10's η without its constant, where it has one.
+    pub table_eta: Option<f64>,
+    /// The first update with that η relative to gradient descent's with η = 1.
+    pub table_update: Option<f64>,
+}
+
+impl MirrorFamily {
+    /// 1/r″(t).
+    pub fn inverse_curvature(&self, lambda: f64, t: f64) -> Result<f64, PotentialError> {
+        Ok(1.0
+            / match *self {
+                Self::Euclidean => 1.0,
+                Self::Hyperbolic => Hyperbolic::new(lambda)?.curvature(t),
+                Self::Smoothed { p } => Smoothed::new(p, lambda)?.curvature(t),
+            })
+    }
+
+    /// The λ → 0 limit of 1/r″(t).
+    fn limit(&self, t: f64) -> f64 {
+        match *self {
+            Self::Euclidean => 1.0,
+            Self::Hyperbolic => t.abs(),
+            Self::Smoothed { p } => 1.0 / ((p - 1.0) * t.abs().powf(p - 2.0)),
+        }
+    }
+
+    /// E[1/r″(θ₀)]; λ = 0 means the limit, which may be infinite.
+    ///
+    /// ```
+    /// use limitpoint::advice::{MirrorFamily, Spread};
+    /// let start = Spread::Normal { deviation: 0.1 };
+    /// let mean = MirrorFamily::Hyperbolic.mean_inverse_curvature(0.0, &start);
+    /// assert!((mean - 0.1 * (2.0 / std::f64::consts::PI).sqrt()).abs() < 1e-12); // E|θ|
+    /// assert_eq!(MirrorFamily::Smoothed { p: 3.0 }.mean_inverse_curvature(0.0, &start), f64::INFINITY);
+    /// ```
+    pub fn mean_inverse_curvature(&self, lambda: f64, start: &super::Spread) -> f64 {
+        start.mean(
+            |t| {
+                if lambda == 0.0 { self.limit(t) } else { self.inverse_curvature(lambda, t).unwrap_or(f64::NAN) }
+            },
+        )
+    }
+}
+
+impl fmt::Display for MirrorFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Euclidean => f.write_str("euclidean"),
+            Self::Hyperbolic => f.write_str("hyperbolic"),
+            Self::Smoothed { p } => write!(f, "smoothed:{p}"),
+        }
+    }
+}
+
+impl FromStr for MirrorFamily {
+    type Err = AdviceError;
+
+    fn from_str(text: &str) -> Result<Self, AdviceError> {
+        let refuse = || AdviceError::Family { text: text.to_owned() };
+        match text.trim().split_once(':') {
+            None if text.trim() == "euclidean" => Ok(Self::Euclidean),
+            None if text.trim() == "hyperbolic" => Ok(Self::Hyperbolic),
+            Some(("smoothed", p)) => {
+                let p: f64 = p.trim().parse().map_err(|_| refuse())?;
+                if p > 2.0 && p.is_finite() { Ok(Self::Smoothed { p }) } else { Err(refuse()) }
+            }
+            _ => Err(refuse()),
+        }
+    }
+}
+
+/// A recipe before it has numbers: formulas, λ(σ, n), η(σ).
+struct Pattern {
+    purpose: Purpose,
+    eta: Option<(String, Box<dyn Fn(f64) -> f64>)>,
+    lambda: (String, Box<dyn Fn(f64, f64) -> f64>),
+}
+
+fn patterns(family: MirrorFamily) -> Vec<Pattern> {
+    use Purpose::{MarginReachable, MirrorMuP};
+    fn pattern(
+        purpose: Purpose,
+        eta: Option<(&str, Box<dyn Fn(f64) -> f64>)>,
+        lambda: (String, Box<dyn Fn(f64, f64) -> f64>),
+    ) -> Pattern {
+        Pattern { purpose, eta: eta.map(|(text, of)| (text.to_owned(), of)), lambda }
+    }
+    match family {
+        MirrorFamily::Euclidean => {
+            let one = || Some(("1", Box::new(|_| 1.0) as Box<dyn Fn(f64) -> f64>));
+            let none = || ("-".to_owned(), Box::new(|_, _| 0.0) as Box<dyn Fn(f64, f64) -> f64>);
+            vec![pattern(MirrorMuP, one(), none()), pattern(MarginReachable, one(), none())]
+        }
+        MirrorFamily::Hyperbolic => {
+            let inverse = || Some(("1/σ", Box::new(|sigma: f64| 1.0 / sigma) as Box<dyn Fn(f64) -> f64>));
+            vec![
+                pattern(MirrorMuP, Some(("1", Box::new(|_| 1.0))), ("1".into(), Box::new(|_, _| 1.0))),
+                pattern(MirrorMuP, inverse(), ("σ²".into(), Box::new(|sigma, _| sigma * sigma))),
+                pattern(MarginReachable, inverse(), ("σ⁴".into(), Box::new(|sigma, _| sigma.powi(4)))),
+                pattern(MarginReachable, None, ("1/n²".into(), Box::new(|_, n| 1.0 / (n * n)))),
+            ]
+        }
+        MirrorFamily::Smoothed { p } => {
+            let power = match p {
+                3.0 => "σ".to_owned(),
+                4.0 => "σ²".to_owned(),
+                _ => format!("σ^{}", p - 2.0),
+            };
+            vec![
+                pattern(MirrorMuP, Some(("1", Box::new(|_| 1.0))), ("1".into(), Box::new(|_, _| 1.0))),
+                pattern(
+                    MirrorMuP,
+                    Some((&power, Box::new(move |sigma| sigma.powf(p - 2.0)))),
+                    (power.clone(), Box::new(move |sigma, _| sigma.powf(p - 2.0))),
+                ),
+                pattern(
+                    MarginReachable,
+                    Some(("σ²", Box::new(|sigma| sigma * sigma))),
+                    ("σ²".into(), Box::new(|sigma, _| sigma * sigma)),
+                ),
+                pattern(MarginReachable, None, ("1/(pn)".into(), Box::new(move |_, n| 1.0 / (p * n)))),
+            ]
+        }
+    }
+}
+
+/// η and λ for a network, by every recipe of table 10 and Lemma 4.10.
+///
+/// `gap` is the relative difference of gauge and horizon that counts as reached; `margin` the margin q_min/φ^L of the limit,
+/// or an upper bound such as [`super::margin_bound`]. Table 10's margin-reachable pairs go by σ, which is 1/√fan-in for
+/// usual starts; its n is then the fan-in of a layer, while Lemma 4.10's n counts all weights.
+///
+/// ```
+/// use limitpoint::advice::{Architecture, MirrorFamily, advise_mirror};
+/// use limitpoint::models::Initialiser;
+/// let network = Architecture::relu(2, &[100], 1, &Initialiser::HeNormal { scale: 1.0 })?;
+/// let advice = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, None)?;
+/// let by_count = &advice.recipes[3];
+/// assert_eq!(by_count.layers[0].lambda, Some(1.0 / 90_000.0)); // 1/n², n = 300
+/// assert!((by_count.reach.offset - 1.0).abs() < 1e-12 && by_count.reachable);
+/// # Ok::<(), limitpoint::advice::AdviceError>(())
+/// ```
+pub fn advise_mirror(
+    family: MirrorFamily,
+    network: &Architecture,
+    gap: f64,
+    margin: Option<f64>,
+) -> Result<MirrorAdvice, AdviceError> {
+    network.check()?;
+    if !(gap > 0.0 && gap < 1.0) {
+        let remedy = "0.1 asks for a tenth";
+        return Err(AdviceError::Setting {
+            what: "the relative gap".into(),
+            value: gap,
+            range: "between 0 and 1",
+            remedy,
+        });
+    }
+    if let Some(value) = margin.filter(|margin| !(*margin > 0.0 && margin.is_finite())) {
+        let remedy = "it is min qᵢ/φ(θ)^L of weights that separate the data";
+        return Err(AdviceError::Setting { what: "the margin".into(), value, range: "positive and finite", remedy });
+    }
+    let recipes = patterns(family).into_iter().map(|pattern| recipe(&pattern, family, network, gap, margin)).collect();
+    Ok(MirrorAdvice { family, parameters: network.parameters(), degree: network.degree, gap, margin, recipes })
+}
+
+fn recipe(
+    pattern: &Pattern,
+    family: MirrorFamily,
+    network: &Architecture,
+    gap: f64,
+    margin: Option<f64>,
+) -> RecipeAdvice {
+    let n = network.parameters() as f64;
+    let mut lambdas = Vec::new();
+    let layers: Vec<LayerAdvice> = network
+        .layers
+        .iter()
+        .map(|layer| {
+            let deviation = layer.spread.deviation();
+            let lambda = (pattern.lambda.1)(deviation, n);
+            lambdas.push(lambda);
+            let mean = family.mean_inverse_curvature(lambda, &layer.spread);
+            let table_eta = pattern.eta.as_ref().map(|(_, of)| of(deviation));
+            LayerAdvice {
+                layer: layer.name.clone(),
+                fan_in: layer.fan_in,
+                deviation,
+                lambda: (family != MirrorFamily::Euclidean).then_some(lambda),
+                mean_inverse_curvature: mean,
+                eta: 1.0 / mean,
+                table_eta,
+                table_update: table_eta.map(|eta| eta * mean),
+            }
+        })
+        .collect();
+    let reach = Reach::new(family, &lambdas, network, gap, margin);
+    let slowest = reach.log_time.unwrap_or(reach.lemma_log_time);
+    let reachable = slowest <= OUT_OF_REACH;
+    let warning = (!reachable).then(|| {
+        format!(
+            "the margin is out of reach: ln t ≈ {slowest:.3e}; the run keeps the bias of its early phase. A smaller λ helps"
+        )
+    });
+    RecipeAdvice {
+        purpose: pattern.purpose,
+        eta_formula: pattern.eta.as_ref().map(|(text, _)| text.clone()),
+        lambda_formula: pattern.lambda.0.clone(),
+        layers,
+        reach,
+        reachable,
+        warning,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::Initialiser;
+
+    #[test]
+    fn the_first_update_is_kept_by_every_recipe() {
+        let network = Architecture::relu(20, &[50, 30], 1, &Initialiser::HeNormal { scale: 1.0 }).unwrap();
+        for family in [MirrorFamily::Euclidean, MirrorFamily::Hyperbolic, MirrorFamily::Smoothed { p: 3.0 }] {
+            let advice = advise_mirror(family, &network, 0.1, None).unwrap();
+            for recipe in &advice.recipes {
+                assert_eq!(recipe.layers.len(), 3);
+                for layer in &recipe.layers {
+                    assert!((layer.eta * layer.mean_inverse_curvature - 1.0).abs() < 1e-12, "{family}: {layer:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wide_network_with_lambda_one_is_out_of_reach_and_one_over_n_squared_is_not() {
+        let network = Architecture::relu(784, &[100], 1, &Initialiser::HeNormal { scale: 1.0 }).unwrap();
+        let advice = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, None).unwrap();
+        assert!(!advice.recipes[0].reachable && advice.recipes[0].warning.as_ref().unwrap().contains("out of reach"));
+        assert!(advice.recipes[3].reachable && advice.recipes[3].warning.is_none());
+        let smoothed = advise_mirror(MirrorFamily::Smoothed { p: 3.0 }, &network, 0.1, None).unwrap();
+        assert!(smoothed.recipes[3].reach.offset < 0.8); // (1/2)^(1/3)
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_value_and_remedy() {
+        let network = Architecture::relu(3, &[4], 1, &Initialiser::Constant { value: 0.0 }).unwrap();
+        let error = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, None).unwrap_err().to_string();
+        assert!(error.contains("layer1.weight is 0") && error.contains("positive"), "{error}");
+        let network = network.with_deviations(&[0.1]).unwrap();
+        for (gap, margin) in [(0.0, None), (1.0, None), (f64::NAN, None), (0.1, Some(-1.0)), (0.1, Some(f64::NAN))] {
+            assert!(advise_mirror(MirrorFamily::Hyperbolic, &network, gap, margin).is_err());
+        }
+        assert!(network.with_deviations(&[0.1, 0.2, 0.3]).unwrap_err().to_string().contains("3 deviations"));
+        for text in ["entropy", "smoothed", "smoothed:2", "smoothed:x", "hyperbolic:0.1"] {
+            assert!(text.parse::<MirrorFamily>().unwrap_err().to_string().contains("smoothed:P"), "{text}");
+        }
+    }
+}
