@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::{AdviceError, Spread};
+use super::AdviceError;
 use crate::linalg::Matrix;
-use crate::models::{Activation, Compute, Homogeneity, Initialiser, ModelError, ModelSpec};
+use crate::models::{Activation, Compute, Homogeneity, Initialiser, ModelError, ModelSpec, Spread};
 use crate::params::ParamLayout;
 
 /// One block of trained weights.
@@ -63,9 +63,8 @@ impl Architecture {
         let homogeneity = homogeneity.ok_or(AdviceError::NotHomogeneous { why: "biases beyond the first layer" })?;
         let mut layers = Vec::new();
         for block in layout.trainable().filter(|block| !block.name.ends_with(".bias")) {
-            let fan_in = block.cols;
-            let spread = spread_of(start, fan_in)?;
-            layers.push(LayerShape { name: block.name.clone(), fan_in, weights: block.len(), spread });
+            let spread = start.spread(layout, block).ok_or(AdviceError::NoSpread { start: "given" })?;
+            layers.push(LayerShape { name: block.name.clone(), fan_in: block.cols, weights: block.len(), spread });
         }
         let multilinear = homogeneity.pairs().all(|(_, degree)| degree == 1.0);
         Ok(Self { layers, degree: homogeneity.degree, multilinear })
@@ -111,18 +110,4 @@ impl Architecture {
     pub fn relu(inputs: usize, widths: &[usize], outputs: usize, start: &Initialiser) -> Result<Self, AdviceError> {
         Self::of_model(&ModelSpec::network(widths, Activation::Relu), inputs, outputs, start)
     }
-}
-
-fn spread_of(start: &Initialiser, fan_in: usize) -> Result<Spread, AdviceError> {
-    let inputs = fan_in.max(1) as f64;
-    Ok(match *start {
-        Initialiser::Uniform { scale, fan_in } => {
-            Spread::Uniform { reach: if fan_in { scale / inputs } else { scale } }
-        }
-        Initialiser::HeNormal { scale } => Spread::Normal { deviation: scale * (2.0 / inputs).sqrt() },
-        Initialiser::MeanField { scale } => Spread::Normal { deviation: scale },
-        Initialiser::Normal { deviation } => Spread::Normal { deviation },
-        Initialiser::Constant { value } => Spread::Constant { value },
-        Initialiser::Given { .. } => return Err(AdviceError::NoSpread { start: "given" }),
-    })
 }

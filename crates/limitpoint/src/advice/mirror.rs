@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use super::{AdviceError, Architecture, Reach};
+use crate::models::Spread;
 use crate::potentials::{Hyperbolic, PotentialError, ScalarPotential, Smoothed};
 
 /// ln t beyond which a margin counts as out of reach: no schedule that follows the loss gets there in a run.
@@ -122,7 +123,7 @@ impl MirrorFamily {
     /// assert!((mean - 0.1 * (2.0 / std::f64::consts::PI).sqrt()).abs() < 1e-12); // E|θ|
     /// assert_eq!(MirrorFamily::Smoothed { p: 3.0 }.mean_inverse_curvature(0.0, &start), f64::INFINITY);
     /// ```
-    pub fn mean_inverse_curvature(&self, lambda: f64, start: &super::Spread) -> f64 {
+    pub fn mean_inverse_curvature(&self, lambda: f64, start: &Spread) -> f64 {
         start.mean(
             |t| {
                 if lambda == 0.0 { self.limit(t) } else { self.inverse_curvature(lambda, t).unwrap_or(f64::NAN) }

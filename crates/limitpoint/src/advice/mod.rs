@@ -11,7 +11,6 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `spread` | how the weights of a layer are spread at the start, and expectations over it |
 //! | `architecture` | layers with their sizes and spreads |
 //! | `reach` | how large the gauge and the time must be for the horizon to show |
 //! | `mirror` | the recipes of table 10 as numbers for one architecture |
@@ -19,12 +18,10 @@
 mod architecture;
 mod mirror;
 mod reach;
-mod spread;
 
 pub use architecture::{Architecture, LayerShape};
 pub use mirror::{LayerAdvice, MirrorAdvice, MirrorFamily, Purpose, RecipeAdvice, advise_mirror};
 pub use reach::{Reach, margin_bound};
-pub use spread::Spread;
 
 /// Why there is no advice.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Spread;
 use crate::catalogue::CatalogueEntry;
 use crate::numeric::RandomStream;
-use crate::params::ParamLayout;
+use crate::params::{Block, ParamLayout};
 
 /// How initial parameters are drawn; always from the run's stream "init", block after block. Biases start at zero except
 /// under `Uniform`, which treats them as weights.
@@ -75,32 +76,34 @@ impl Initialiser {
             return values.clone();
         }
         let mut params = vec![0.0; layout.len()];
-        let names = layout.blocks().iter().map(|block| block.name.as_str());
-        let layers: Vec<&str> = names.filter(|name| name.ends_with(".weight")).collect();
-        let inner = layers.get(1..layers.len().saturating_sub(1)).unwrap_or_default();
         for block in layout.blocks() {
-            // a bias has one column; its fan-in is that of its layer's weights
-            let bias = block.name.ends_with(".bias");
-            let weights = block.name.strip_suffix(".bias").and_then(|layer| layout.block(&format!("{layer}.weight")));
-            let fan_in = weights.unwrap_or(block).cols as f64;
-            let between = inner.contains(&block.name.as_str());
-            for entry in &mut params[block.range()] {
-                *entry = match *self {
-                    Self::Given { .. } => f64::NAN,
-                    Self::Uniform { scale, fan_in: divide } => {
-                        let bound = if divide { scale / fan_in } else { scale };
-                        stream.uniform_in(-bound, bound)
-                    }
-                    Self::Constant { value } => value,
-                    _ if bias => 0.0,
-                    Self::HeNormal { scale } => scale * (2.0 / fan_in).sqrt() * stream.normal(),
-                    Self::MeanField { scale } if between => scale / fan_in.sqrt() * stream.normal(),
-                    Self::MeanField { scale } => scale * stream.normal(),
-                    Self::Normal { deviation } => deviation * stream.normal(),
-                };
-            }
+            let spread = self.spread(layout, block).unwrap_or(Spread::Constant { value: f64::NAN });
+            params[block.range()].iter_mut().for_each(|entry| *entry = spread.draw(stream));
         }
         params
+    }
+
+    /// How the weights of a block are spread; nothing for given numbers.
+    pub fn spread(&self, layout: &ParamLayout, block: &Block) -> Option<Spread> {
+        let name = block.name.as_str();
+        // a bias has one column; its fan-in is that of its layer's weights
+        let bias = name.ends_with(".bias");
+        let weights = name.strip_suffix(".bias").and_then(|layer| layout.block(&format!("{layer}.weight")));
+        let fan_in: f64 = weights.unwrap_or(block).cols as f64;
+        let names = layout.blocks().iter().map(|block| block.name.as_str());
+        let layers: Vec<&str> = names.filter(|name| name.ends_with(".weight")).collect();
+        let between = layers.get(1..layers.len().saturating_sub(1)).unwrap_or_default().contains(&name);
+        let normal = |deviation: f64| Spread::Normal { deviation };
+        Some(match *self {
+            Self::Given { .. } => return None,
+            Self::Uniform { scale, fan_in: true } => Spread::Uniform { reach: scale / fan_in },
+            Self::Uniform { scale, fan_in: false } => Spread::Uniform { reach: scale },
+            Self::Constant { value } => Spread::Constant { value },
+            _ if bias => Spread::Constant { value: 0.0 },
+            Self::HeNormal { scale } => normal(scale * (2.0 / fan_in).sqrt()),
+            Self::MeanField { scale } => normal(if between { scale / fan_in.sqrt() } else { scale }),
+            Self::Normal { deviation } => normal(deviation),
+        })
     }
 
     /// Every initialiser with its formula.

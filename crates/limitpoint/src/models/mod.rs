@@ -13,6 +13,7 @@ mod margins;
 mod matrix;
 mod sparse_linear;
 mod spec;
+mod spread;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ pub use margins::MarginMap;
 pub use matrix::MatrixModel;
 pub use sparse_linear::SparseLinear;
 pub use spec::{Biases, Compute, ModelSpec, OutputScale, Precision};
+pub use spread::Spread;
 
 use crate::linalg::Matrix;
 use crate::params::ParamLayout;

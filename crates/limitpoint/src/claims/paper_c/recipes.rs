@@ -1,8 +1,9 @@
 //! Section J.4 and table 10: step size and λ by the scale σ of the start.
 
-use crate::advice::{MirrorFamily, Spread};
+use crate::advice::MirrorFamily;
 use crate::claims::arithmetic::{larger, smaller};
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
+use crate::models::Spread;
 use crate::numeric::LogScaled;
 use crate::params::ParamLayout;
 use crate::potentials::PotentialSpec;

@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
+use crate::numeric::RandomStream;
+
 /// The distribution of one weight at the start.
 ///
 /// ```
-/// use limitpoint::advice::Spread;
+/// use limitpoint::models::Spread;
 /// let normal = Spread::Normal { deviation: 0.5 };
 /// assert!((normal.mean(|t| t * t) - 0.25).abs() < 1e-12);
 /// assert!((normal.mean(f64::abs) - 0.5 * (2.0 / std::f64::consts::PI).sqrt()).abs() < 1e-12);
@@ -37,6 +39,15 @@ const SPACING: f64 = 0.01;
 const LOWEST: f64 = 60.0;
 
 impl Spread {
+    /// A weight drawn from it.
+    pub fn draw(&self, stream: &mut RandomStream) -> f64 {
+        match *self {
+            Self::Normal { deviation } => deviation * stream.normal(),
+            Self::Uniform { reach } => stream.uniform_in(-reach, reach),
+            Self::Constant { value } => value,
+        }
+    }
+
     /// The root mean square σ of the weights.
     pub fn deviation(&self) -> f64 {
         match *self {
