@@ -1,7 +1,7 @@
 //! Definitions 4.1 and 4.2, Assumption 4.4, Theorem 4.5 and appendices C to E: Q-margins and how they grow.
 
 use super::identities::{draw, layout_for};
-use super::trace::{Moment, Trace, traces, uniform};
+use super::trace::{Moment, Trace, planned, traces, uniform};
 use crate::claims::arithmetic::{larger, smaller};
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::linalg::dot;
@@ -179,6 +179,8 @@ fn monotony(lab: &Lab) -> Result<Outcome, ClaimError> {
             sketch = sketch.curve(trace.flow.clone(), points);
         }
     }
+    let (found, planned) = (traces.len() as f64, planned(lab) as f64);
+    outcome.at_least("share of the runs that separate their data", found / planned, 0.75);
     outcome.at_least("E_tan Q/‖θ̇‖² = 1 − β², least over all steps", energy, -1e-14);
     outcome.at_least("d ln γ̃/d ln Q minus the bound of Lemma D.1, least over all steps", below, -1e-12);
     outcome.at_most("growth of ln γ̃ from ln 1/L = 1 on against the integral of its slope, relative", consistent, 0.01);
