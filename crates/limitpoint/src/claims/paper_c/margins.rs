@@ -179,8 +179,13 @@ fn monotony(lab: &Lab) -> Result<Outcome, ClaimError> {
             sketch = sketch.curve(trace.flow.clone(), points);
         }
     }
-    let (found, planned) = (traces.len() as f64, planned(lab) as f64);
-    outcome.at_least("share of the runs that separate their data", found / planned, 0.75);
+    outcome.at_least("runs that separate their data", traces.len() as f64, 15.0);
+    if traces.len() < planned(lab) {
+        let left = planned(lab) - traces.len();
+        outcome.note(format!(
+            "{left} more starts lead to stationary points with L > 1, of which the theorem says nothing."
+        ));
+    }
     outcome.at_least("E_tan Q/‖θ̇‖² = 1 − β², least over all steps", energy, -1e-14);
     outcome.at_least("d ln γ̃/d ln Q minus the bound of Lemma D.1, least over all steps", below, -1e-12);
     outcome.at_most("growth of ln γ̃ from ln 1/L = 1 on against the integral of its slope, relative", consistent, 0.01);

@@ -258,17 +258,19 @@ pub(super) fn potential_of(task: &Task) -> PotentialSpec {
 
 /// How many traces there would be if every run separated its data.
 pub(super) fn planned(lab: &Lab) -> usize {
-    lab.choose(18, 72)
+    lab.choose(18, 48)
 }
 
 /// The traces all claims share: six potentials on two and three layers; those that separate their data.
 pub(super) fn traces(lab: &Lab) -> Result<Arc<Vec<Trace>>, ClaimError> {
     lab.once("traces of mirror flows", || {
         let seeds = |quick: u64, full: u64| format!("seeds=0..{}", lab.choose(quick, full) - 1);
+        // enough for those that separate their data
+        let steps = || "stop.steps=30000".to_owned();
         let deep = ["model.widths=[6, 6]", "initialiser=normal(deviation=0.6)", "data.count=8", "stop.log10_loss=-13"];
         let settings: [(&str, Vec<String>); 2] = [
-            ("two layers", vec![seeds(2, 8)]),
-            ("three layers", deep.iter().map(|text| (*text).to_owned()).chain([seeds(1, 4)]).collect()),
+            ("two layers", vec![seeds(2, 5), steps()]),
+            ("three layers", deep.iter().map(|text| (*text).to_owned()).chain([seeds(1, 3), steps()]).collect()),
         ];
         let mut tasks = Vec::new();
         for (name, overrides) in &settings {
