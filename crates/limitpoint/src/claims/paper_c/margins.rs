@@ -1,7 +1,7 @@
 //! Definitions 4.1 and 4.2, Assumption 4.4, Theorem 4.5 and appendices C to E: Q-margins and how they grow.
 
 use super::identities::{draw, layout_for};
-use super::trace::{Moment, Trace, traces, uniform};
+use super::trace::{Moment, Trace, planned, traces, uniform};
 use crate::claims::arithmetic::{larger, smaller};
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::linalg::dot;
@@ -178,6 +178,13 @@ fn monotony(lab: &Lab) -> Result<Outcome, ClaimError> {
             let points = trace.moments.iter().step_by(5).map(|m| [m.u, trace.soft_margin(m) / start]).collect();
             sketch = sketch.curve(trace.flow.clone(), points);
         }
+    }
+    outcome.at_least("runs that separate their data", traces.len() as f64, 15.0);
+    if traces.len() < planned(lab) {
+        let left = planned(lab) - traces.len();
+        outcome.note(format!(
+            "{left} more starts lead to stationary points with L > 1, of which the theorem says nothing."
+        ));
     }
     outcome.at_least("E_tan Q/‖θ̇‖² = 1 − β², least over all steps", energy, -1e-14);
     outcome.at_least("d ln γ̃/d ln Q minus the bound of Lemma D.1, least over all steps", below, -1e-12);

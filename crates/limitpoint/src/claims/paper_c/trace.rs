@@ -16,7 +16,7 @@ use crate::certificates::{KktBounds, Measure, mirror_bounds};
 use crate::claims::arithmetic::{distance, larger};
 use crate::claims::{ClaimError, Finished, Lab};
 use crate::diagnostics::{Balance, Point, neuron_balance};
-use crate::driver::Advance;
+use crate::driver::{Advance, DriverError};
 use crate::experiments::Task;
 use crate::linalg::{dot, norm2};
 use crate::observers::StopReason;
@@ -121,9 +121,15 @@ impl Trace {
         let most = task.recipe.stop.steps.unwrap_or(u64::MAX);
         let (mut moments, mut reason) = (Vec::new(), StopReason::Observer);
         while process.log_loss() > target && process.step() < most {
-            if let Advance::Ended(end) = process.advance()? {
-                reason = end;
-                break;
+            match process.advance() {
+                Ok(Advance::Moved) => {}
+                Ok(Advance::Ended(end)) => {
+                    reason = end;
+                    break;
+                }
+                // a stationary point before separation, of which no theorem speaks
+                Err(DriverError::Flow(_)) if process.log_loss() >= 0.0 => break,
+                Err(error) => return Err(error.into()),
             }
             if process.log_loss() >= 0.0 {
                 continue;
@@ -250,14 +256,21 @@ pub(super) fn potential_of(task: &Task) -> PotentialSpec {
     }
 }
 
-/// The traces all claims share: six potentials on two and three layers.
+/// How many traces there would be if every run separated its data.
+pub(super) fn planned(lab: &Lab) -> usize {
+    lab.choose(18, 48)
+}
+
+/// The traces all claims share: six potentials on two and three layers; those that separate their data.
 pub(super) fn traces(lab: &Lab) -> Result<Arc<Vec<Trace>>, ClaimError> {
     lab.once("traces of mirror flows", || {
         let seeds = |quick: u64, full: u64| format!("seeds=0..{}", lab.choose(quick, full) - 1);
+        // enough for those that separate their data
+        let steps = || "stop.steps=30000".to_owned();
         let deep = ["model.widths=[6, 6]", "initialiser=normal(deviation=0.6)", "data.count=8", "stop.log10_loss=-13"];
         let settings: [(&str, Vec<String>); 2] = [
-            ("two layers", vec![seeds(2, 8)]),
-            ("three layers", deep.iter().map(|text| (*text).to_owned()).chain([seeds(1, 4)]).collect()),
+            ("two layers", vec![seeds(2, 5), steps()]),
+            ("three layers", deep.iter().map(|text| (*text).to_owned()).chain([seeds(1, 3), steps()]).collect()),
         ];
         let mut tasks = Vec::new();
         for (name, overrides) in &settings {
@@ -265,7 +278,10 @@ pub(super) fn traces(lab: &Lab) -> Result<Arc<Vec<Trace>>, ClaimError> {
                 tasks.push((format!("{name}, {}, seed {}", task.label.optimiser, task.label.seed), task));
             }
         }
-        tasks.into_par_iter().map(|(what, task)| Trace::of(lab, what, &task)).collect()
+        let all: Vec<Trace> =
+            tasks.into_par_iter().map(|(what, task)| Trace::of(lab, what, &task)).collect::<Result<_, _>>()?;
+        // some starts lead to a stationary point with L > 1, where nothing can be claimed
+        Ok(all.into_iter().filter(|trace| !trace.moments.is_empty()).collect())
     })
 }
 
