@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::PotentialError;
 use super::formula_reader::Reader;
-use super::jet::{Jet, logarithm};
+use super::jet::Jet;
 
 /// A function of t read from text, with exact derivatives.
 ///
@@ -50,46 +50,53 @@ pub(super) enum Node {
 #[derive(Debug)]
 pub(super) struct Function {
     pub name: &'static str,
-    of: fn(f64) -> [f64; 3],
+    of: Outer,
+}
+
+#[derive(Debug)]
+enum Outer {
+    /// g, g′, g″.
+    Plain(fn(f64) -> [f64; 3]),
+    /// g, x g′, x² g″.
+    Scaled(fn(f64) -> [f64; 3]),
 }
 
 /// Longer texts are no formulas; it also bounds how deep parentheses can go.
 const LONGEST: usize = 500;
 
+const fn plain(name: &'static str, of: fn(f64) -> [f64; 3]) -> Function {
+    Function { name, of: Outer::Plain(of) }
+}
+
+const fn scaled(name: &'static str, of: fn(f64) -> [f64; 3]) -> Function {
+    Function { name, of: Outer::Scaled(of) }
+}
+
 pub(super) static FUNCTIONS: [Function; 15] = [
-    Function { name: "exp", of: |x| [x.exp(); 3] },
-    Function { name: "ln", of: logarithm },
-    Function { name: "log", of: logarithm },
-    Function { name: "log10", of: |x| logarithm(x).map(|y| y / std::f64::consts::LN_10) },
-    Function { name: "sqrt", of: |x| [x.sqrt(), 0.5 / x.sqrt(), -0.25 / (x * x.sqrt())] },
-    Function { name: "cbrt", of: |x| [x.cbrt(), x.cbrt() / (3.0 * x), -2.0 * x.cbrt() / (9.0 * x * x)] },
-    Function { name: "abs", of: |x| [x.abs(), if x == 0.0 { 0.0 } else { x.signum() }, 0.0] },
-    Function { name: "sign", of: |x| [if x == 0.0 { 0.0 } else { x.signum() }, 0.0, 0.0] },
-    Function { name: "sinh", of: |x| [x.sinh(), x.cosh(), x.sinh()] },
-    Function { name: "cosh", of: |x| [x.cosh(), x.sinh(), x.cosh()] },
-    Function {
-        name: "tanh",
-        of: |x| {
-            let (y, rest) = (x.tanh(), 1.0 / (x.cosh() * x.cosh()));
-            [y, rest, -2.0 * y * rest]
-        },
-    },
-    Function {
-        name: "asinh",
-        of: |x| {
-            let root = x.hypot(1.0);
-            [x.asinh(), 1.0 / root, -(x / root) / root / root]
-        },
-    },
-    Function {
-        name: "atan",
-        of: |x| {
-            let rest = 1.0 / (1.0 + x * x);
-            [x.atan(), rest, -2.0 * x * rest * rest]
-        },
-    },
-    Function { name: "sin", of: |x| [x.sin(), x.cos(), -x.sin()] },
-    Function { name: "cos", of: |x| [x.cos(), -x.sin(), -x.cos()] },
+    plain("exp", |x| [x.exp(); 3]),
+    scaled("ln", |x| [x.ln(), 1.0, -1.0]),
+    scaled("log", |x| [x.ln(), 1.0, -1.0]),
+    scaled("log10", |x| [x.ln(), 1.0, -1.0].map(|y| y / std::f64::consts::LN_10)),
+    scaled("sqrt", |x| [1.0, 0.5, -0.25].map(|factor| factor * x.sqrt())),
+    scaled("cbrt", |x| [1.0, 1.0 / 3.0, -2.0 / 9.0].map(|factor| factor * x.cbrt())),
+    plain("abs", |x| [x.abs(), if x == 0.0 { 0.0 } else { x.signum() }, 0.0]),
+    plain("sign", |x| [if x == 0.0 { 0.0 } else { x.signum() }, 0.0, 0.0]),
+    plain("sinh", |x| [x.sinh(), x.cosh(), x.sinh()]),
+    plain("cosh", |x| [x.cosh(), x.sinh(), x.cosh()]),
+    plain("tanh", |x| {
+        let (y, rest) = (x.tanh(), 1.0 / (x.cosh() * x.cosh()));
+        [y, rest, -2.0 * y * rest]
+    }),
+    plain("asinh", |x| {
+        let root = x.hypot(1.0);
+        [x.asinh(), 1.0 / root, -(x / root) / root / root]
+    }),
+    plain("atan", |x| {
+        let rest = 1.0 / (1.0 + x * x);
+        [x.atan(), rest, -2.0 * x * rest * rest]
+    }),
+    plain("sin", |x| [x.sin(), x.cos(), -x.sin()]),
+    plain("cos", |x| [x.cos(), -x.sin(), -x.cos()]),
 ];
 
 impl Formula {
@@ -133,7 +140,10 @@ impl Node {
             }
             Self::Call(function, inner) => {
                 let inner = inner.at(t);
-                inner.apply((function.of)(inner.terms[0]))
+                match function.of {
+                    Outer::Plain(of) => inner.apply(of(inner.terms[0])),
+                    Outer::Scaled(of) => inner.apply_scaled(of(inner.terms[0])),
+                }
             }
         }
     }
@@ -208,6 +218,17 @@ mod tests {
             let jet = formula.jet(t);
             assert!(jet.errors.iter().all(|e| *e < 1e-13) && value.is_finite(), "{name}: {jet:?}");
         }
+    }
+
+    #[test]
+    fn derivatives_stay_in_range_where_their_parts_do_not() {
+        // ln 2 cosh t − |t|/2 at 700: cosh² overflows, the curvature 1/cosh² is 0 up to rounding
+        let [_, slope, curvature] = "ln(2*cosh(t)) - t/2".parse::<Formula>().unwrap().derivatives(700.0);
+        assert!((slope - 0.5).abs() < 1e-12 && curvature.abs() < 1e-12, "{slope} {curvature}");
+        let [value, _, curvature] = "1/t".parse::<Formula>().unwrap().derivatives(1e100);
+        assert!((value / 1e-100 - 1.0).abs() < 1e-14 && (curvature / 2e-300 - 1.0).abs() < 1e-12);
+        let [_, slope, curvature] = "sqrt(t^2) + t^2".parse::<Formula>().unwrap().derivatives(-3.0);
+        assert!((slope + 7.0).abs() < 1e-14 && (curvature - 2.0).abs() < 1e-14);
     }
 
     #[test]

@@ -47,6 +47,26 @@ impl Jet {
         Self { terms: [g, times(g1, f1), bend + follow], errors }
     }
 
+    /// g(f), from g, f g′ and f² g″ at f: for powers and logarithms these stay in range where g″ itself does not.
+    pub fn apply_scaled(self, outer: [f64; 3]) -> Self {
+        let ([f, f1, f2], [e, e1, e2]) = (self.terms, self.errors.map(|error| error / self.terms[0].abs()));
+        let [g, g1, g2] = outer;
+        if self.is_constant() {
+            return Self { terms: [g, 0.0, 0.0], errors: [times(g1.abs(), e) + ROUNDING * g.abs(), 0.0, 0.0] };
+        }
+        let (r, s) = (f1 / f, f2 / f);
+        let (bend, follow) = (times(g2, r * r), times(g1, s));
+        let errors = [
+            times(g1.abs(), e) + ROUNDING * g.abs(),
+            times(g1.abs(), e1) + times((g2 * r).abs(), e) + ROUNDING * (g1 * r).abs(),
+            times(g2.abs(), 2.0 * r.abs() * e1)
+                + times(g1.abs(), e2)
+                + times((g2 * s).abs() + 2.0 * bend.abs(), e)
+                + ROUNDING * (bend.abs() + follow.abs()),
+        ];
+        Self { terms: [g, times(g1, r), bend + follow], errors }
+    }
+
     /// f^g: a power with a constant exponent, else exp(g ln f).
     pub fn power(self, exponent: Self) -> Self {
         if exponent.is_constant() {
@@ -55,10 +75,12 @@ impl Jet {
                 0.0 => Self::constant(1.0),
                 1.0 => self,
                 2.0 => self * self,
-                _ => self.apply([x.powf(n), n * x.powf(n - 1.0), n * (n - 1.0) * x.powf(n - 2.0)]),
+                // next to 0 the quotients f′/f are lost, the powers themselves are not
+                _ if x == 0.0 => self.apply([x.powf(n), n * x.powf(n - 1.0), n * (n - 1.0) * x.powf(n - 2.0)]),
+                _ => self.apply_scaled([1.0, n, n * (n - 1.0)].map(|factor| factor * x.powf(n))),
             };
         }
-        (exponent * self.apply(logarithm(self.terms[0]))).exponential()
+        (exponent * self.apply_scaled([self.terms[0].ln(), 1.0, -1.0])).exponential()
     }
 
     pub fn exponential(self) -> Self {
@@ -68,13 +90,8 @@ impl Jet {
     /// 1/f.
     pub fn reciprocal(self) -> Self {
         let x = 1.0 / self.terms[0];
-        self.apply([x, -x * x, 2.0 * x * x * x])
+        self.apply_scaled([x, -x, 2.0 * x])
     }
-}
-
-/// ln and its derivatives.
-pub(super) fn logarithm(x: f64) -> [f64; 3] {
-    [x.ln(), 1.0 / x, -1.0 / (x * x)]
 }
 
 /// A product in which an exact 0 wins over infinity: what does not move adds nothing.
@@ -149,7 +166,7 @@ mod tests {
         let t = Jet::variable(1e8);
         let square = t * t + Jet::constant(1.0);
         let x = square.terms[0];
-        let root = square.apply([x.sqrt(), 0.5 / x.sqrt(), -0.25 / (x * x.sqrt())]);
+        let root = square.apply_scaled([1.0, 0.5, -0.25].map(|factor| factor * x.sqrt()));
         assert!(root.errors[2] > (root.terms[2] - 1e-24).abs(), "{root:?}");
         assert!(root.errors[0] < 1e-7 && root.errors[1] < 1e-14, "{root:?}");
     }

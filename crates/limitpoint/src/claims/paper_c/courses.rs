@@ -7,12 +7,13 @@ use rayon::prelude::*;
 use crate::claims::arithmetic::larger;
 use crate::claims::{ClaimError, Lab};
 use crate::driver::Advance;
+use crate::numeric::log_add_exp;
 use crate::potentials::PotentialSpec;
 
 /// The relative gap that counts as closed.
 pub(super) const GAP: f64 = 0.1;
 /// p of the smoothed potential.
-pub(super) const P: f64 = 3.0;
+pub(super) const P: f64 = 4.0;
 /// The degree of a two-layer network of squared ReLUs.
 pub(super) const DEGREE: f64 = 3.0;
 
@@ -28,6 +29,15 @@ impl Family {
         match self {
             Self::Hyperbolic => "hyperbolic",
             Self::Smoothed => "smoothed",
+        }
+    }
+
+    /// Deviation of the start. The hyperbolic entropy starts so small that unused weights count in full; the smoothed power
+    /// starts with all weights in use, as its solutions have them.
+    fn deviation(self) -> f64 {
+        match self {
+            Self::Hyperbolic => 0.03,
+            Self::Smoothed => 1.0,
         }
     }
 
@@ -53,6 +63,8 @@ pub(super) struct Course {
     pub lambda: f64,
     /// n.
     pub parameters: f64,
+    /// Whether the data were fitted: some starts end where the network is 0.
+    pub fitted: bool,
     /// Whether the gap was closed.
     pub closed: bool,
     /// ln t and u = ln 1/L where the gap was first closed.
@@ -73,10 +85,14 @@ pub(super) struct Course {
 }
 
 impl Course {
-    fn run(lab: &Lab, family: Family, width: usize, lambda: f64) -> Result<Self, ClaimError> {
+    fn run(lab: &Lab, family: Family, width: usize, lambda: f64, seed: u64) -> Result<Self, ClaimError> {
         let word = family.word();
-        let overrides =
-            [format!("model.widths=[{width}]"), format!("flows.{word}.mirror.potential.{word}.lambda={lambda:e}")];
+        let overrides = [
+            format!("model.widths=[{width}]"),
+            format!("flows.{word}.mirror.potential.{word}.lambda={lambda:e}"),
+            format!("initialiser.normal.deviation={}", family.deviation()),
+            format!("seed={seed}"),
+        ];
         let mut tasks = lab.tasks("c-reach", &overrides)?;
         tasks.retain(|task| task.label.optimiser == word);
         let task = &tasks[0];
@@ -104,6 +120,7 @@ impl Course {
             family,
             lambda,
             parameters: n,
+            fitted: false,
             closed: false,
             log_time: f64::NAN,
             u: f64::NAN,
@@ -115,8 +132,12 @@ impl Course {
             gaps: Vec::new(),
         };
         while process.log_loss() > lowest && process.step() < most {
-            if !matches!(process.advance()?, Advance::Moved) {
-                break;
+            match process.advance() {
+                Ok(Advance::Moved) => {}
+                Ok(Advance::Ended(_)) => break,
+                // a network that tends to 0 slows down for ever
+                Err(_) if process.log_loss() > -1.0 => break,
+                Err(error) => return Err(error.into()),
             }
             let theta = process.params();
             let (gauge, horizon) = (potential.gauge(theta), potential.horizon(theta));
@@ -133,6 +154,7 @@ impl Course {
                 *worst = larger(*worst, value);
             }
             course.gaps.push([process.log_time(), gap]);
+            course.fitted |= u > 1.0;
             // before separation there is no margin to speak of; a gap that opens again was not closed
             if gap > GAP {
                 course.closed = false;
@@ -147,6 +169,11 @@ impl Course {
         }
         course.steps = process.step();
         Ok(course)
+    }
+
+    /// ln(1 + t) where the gap closed: ln t, but positive.
+    pub fn time(&self) -> f64 {
+        log_add_exp(0.0, self.log_time)
     }
 
     /// ln t by the rate law Loss · t (ln t)^{2−α/L} → 1/(L² γ^{α/L}) from u and γ where the gap closed.
@@ -173,15 +200,18 @@ pub(super) fn courses(lab: &Lab) -> Result<Arc<Courses>, ClaimError> {
         for family in FAMILIES {
             let (values, fixed): (&[f64], f64) = match family {
                 Family::Hyperbolic => (&[0.01, 0.02, 0.05, 0.12], 0.01),
-                Family::Smoothed => (&[2.0, 3.0, 4.5, 7.0], 4.0),
+                Family::Smoothed => (&[5.0, 10.0, 20.0, 40.0], 10.0),
             };
-            lambda.extend(values.iter().map(|value| (family, 10, *value)));
-            width.extend(widths.iter().map(|width| (family, *width, fixed)));
-            // n = 4·width: three inputs and one output
-            recipe.extend(widths.iter().map(|width| (family, *width, family.recipe(4.0 * *width as f64))));
+            for seed in 0..lab.choose(3, 8) {
+                lambda.extend(values.iter().map(|value| (family, 10, *value, seed)));
+                width.extend(widths.iter().map(|width| (family, *width, fixed, seed)));
+                // n = 4·width: three inputs and one output
+                recipe.extend(widths.iter().map(|width| (family, *width, family.recipe(4.0 * *width as f64), seed)));
+            }
         }
-        let run = |cases: Vec<(Family, usize, f64)>| -> Result<Vec<Course>, ClaimError> {
-            cases.into_par_iter().map(|(family, width, value)| Course::run(lab, family, width, value)).collect()
+        let run = |cases: Vec<(Family, usize, f64, u64)>| -> Result<Vec<Course>, ClaimError> {
+            let course = |(family, width, value, seed)| Course::run(lab, family, width, value, seed);
+            cases.into_par_iter().map(course).collect()
         };
         Ok(Courses { by_lambda: run(lambda)?, by_width: run(width)?, by_recipe: run(recipe)? })
     })

@@ -19,7 +19,7 @@ fn places(side: f64) -> impl Iterator<Item = f64> {
 
 /// r″ > 0.
 pub(super) fn convexity(curve: &ScalarCurve) -> Shape {
-    shape(curve, |sample| (sample.curvature, sample.curvature_doubt))
+    shape(curve, 0.0, |sample| (sample.curvature, sample.curvature_doubt))
 }
 
 /// 1 − t² r″/(α q) ≥ 0.
@@ -29,7 +29,7 @@ pub(super) fn condition(curve: &ScalarCurve, degree: f64) -> CurvatureCondition 
         let doubt = (sample.t * sample.t * sample.curvature_doubt + degree * sample.conjugate_doubt) / whole.abs();
         // where q itself is 0 or less the condition says t² r″ ≤ 0
         let value = if whole > 0.0 { 1.0 - growth / whole } else { -growth };
-        (value, doubt.max(FORGIVEN))
+        (value, doubt)
     };
     // the least constant that mends it, unless it is still growing at the end of the range
     let missing = |t: f64| {
@@ -43,11 +43,11 @@ pub(super) fn condition(curve: &ScalarCurve, degree: f64) -> CurvatureCondition 
     };
     let (near, far) = (most(false), most(true));
     let constant = (near.is_finite() && far <= near * (1.0 + FORGIVEN)).then_some(near);
-    CurvatureCondition { shape: shape(curve, slack), degree, constant }
+    CurvatureCondition { shape: shape(curve, FORGIVEN, slack), degree, constant }
 }
 
-/// Looks where a quantity is below 0 by more than its doubt.
-fn shape(curve: &ScalarCurve, quantity: impl Fn(&ScalarSample) -> (f64, f64)) -> Shape {
+/// Looks where a quantity is below 0 by more than its doubt and what is forgiven.
+fn shape(curve: &ScalarCurve, forgiven: f64, quantity: impl Fn(&ScalarSample) -> (f64, f64)) -> Shape {
     let (mut smallest, mut fails, mut undecided) = (None::<[f64; 2]>, Vec::<[f64; 2]>::new(), 0);
     let (mut range, mut failing) = ([f64::INFINITY, f64::NEG_INFINITY], false);
     let ascending = places(-1.0).collect::<Vec<_>>().into_iter().rev().chain(places(1.0));
@@ -59,8 +59,8 @@ fn shape(curve: &ScalarCurve, quantity: impl Fn(&ScalarSample) -> (f64, f64)) ->
             continue;
         }
         range = [range[0].min(t), range[1].max(t)];
-        let below = value < -doubt;
-        if !below && value <= 0.0 && doubt > FORGIVEN {
+        let below = value < -doubt.max(forgiven);
+        if !below && value <= doubt && doubt > forgiven {
             undecided += 1;
         }
         if smallest.is_none_or(|[_, least]| value < least) {
