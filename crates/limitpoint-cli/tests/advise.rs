@@ -23,10 +23,14 @@ fn a_wide_network_is_warned_about_a_large_lambda() {
         assert!(text.lines().any(|line| line.starts_with(part)), "{part} is missing in {text}");
     }
     assert!(
-        text.contains("OUT OF REACH") && text.contains("warning: with mirror-μP (1, 1), the margin is out of reach")
+        text.contains("perhaps out of reach")
+            && text.contains("warning: with mirror-μP (1, 1), the margin may be out of reach")
     );
     let by_count = text.lines().rev().find(|line| line.starts_with("margin-reachable λ = 1/n²")).unwrap();
-    assert!(!by_count.contains("OUT OF REACH"), "{by_count}");
+    assert!(!by_count.contains("out of reach"), "{by_count}");
+    let known = ["advise", "mirror", "--inputs", "784", "--widths", "100", "--margin", "0.01"];
+    let text = stdout(&limitpoint(&known));
+    assert!(text.contains("OUT OF REACH") && text.contains("the margin is out of reach"), "{text}");
 }
 
 #[test]
@@ -51,7 +55,7 @@ fn numbers_are_those_of_the_formulas() {
     assert_eq!((layer(0, 0, "lambda"), layer(1, 1, "lambda")), (1.0, 0.2));
     assert!((layer(3, 0, "lambda") - 1.0 / 900.0).abs() < 1e-15); // 1/(pn), n = 300
     assert!((layer(2, 1, "eta") * layer(2, 1, "mean_inverse_curvature") - 1.0).abs() < 1e-12);
-    assert_eq!(answer["margin_is_a_bound"], true);
+    assert!(answer["advice"]["margin"]["at-most"].is_number());
     // Lemma 4.10: a = (pλn/2)^{1/p} and ln t = a^L
     let reach = &recipes[0]["reach"];
     let offset = 450f64.powf(1.0 / 3.0);
@@ -65,11 +69,18 @@ fn an_experiment_brings_its_network_and_its_start() {
     assert_eq!(answer["advice"]["parameters"], 40);
     assert_eq!(answer["advice"]["degree"], 3.0);
     assert_eq!(answer["network"]["layers"][0]["spread"]["normal"]["deviation"], 0.03);
-    assert_eq!(answer["margin_is_a_bound"], false);
+    assert_eq!(answer["advice"]["margin"]["known"], 0.002);
     let times =
         answer["advice"]["recipes"].as_array().unwrap().iter().map(|r| r["reach"]["log_time"].as_f64().unwrap());
     // λ = 1: γ (n√λ/gap)³
     assert!((times.into_iter().next().unwrap() / (0.002 * 400f64.powi(3)) - 1.0).abs() < 1e-12);
+    // a mean-field output makes the bound smaller by the width
+    let answer = |experiment: &str, setting: &str| {
+        let answer = answered(&["advise", "mirror", experiment, setting, "--format", "json"]);
+        answer["advice"]["margin"]["at-most"].as_f64().unwrap()
+    };
+    let ratio = answer("c-circle", "model.output_scale=one") / answer("c-circle", "model.output_scale=mean-field");
+    assert!((ratio - 100.0).abs() < 1e-9, "{ratio}");
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use limitpoint::advice::{
-    Architecture, LayerAdvice, MirrorAdvice, MirrorFamily, Purpose, RecipeAdvice, advise_mirror, margin_bound,
+    Architecture, LayerAdvice, LimitMargin, MirrorAdvice, MirrorFamily, Purpose, RecipeAdvice, advise_mirror,
+    margin_bound,
 };
 use limitpoint::data::Inputs;
 use limitpoint::experiments::{Recipe, RecipeSource, plan};
@@ -79,6 +80,8 @@ struct Subject {
     words: String,
     input_norm: Box<dyn Fn(f64) -> f64>,
     outputs: usize,
+    /// In front of the output.
+    factor: f64,
 }
 
 fn advise(arguments: &Mirror) -> anyhow::Result<ExitCode> {
@@ -99,15 +102,18 @@ fn advise(arguments: &Mirror) -> anyhow::Result<ExitCode> {
         MirrorFamily::Smoothed { p } => p,
     };
     let bound = margin_bound(family, &subject.network, (subject.input_norm)(p), subject.outputs);
-    let advice = advise_mirror(family, &subject.network, arguments.gap, arguments.margin.or(bound))?;
-    let known = arguments.margin.is_some();
+    let margin = match (arguments.margin, bound) {
+        (Some(margin), _) => LimitMargin::Known(margin),
+        (None, Some(bound)) => LimitMargin::AtMost(subject.factor * bound),
+        (None, None) => LimitMargin::Unknown,
+    };
+    let advice = advise_mirror(family, &subject.network, arguments.gap, margin)?;
     match arguments.format {
         Format::Json => {
-            let text =
-                json!({ "network": subject.network, "margin_is_a_bound": !known && bound.is_some(), "advice": advice });
+            let text = json!({ "network": subject.network, "advice": advice });
             print(&(serde_json::to_string_pretty(&text)? + "\n"))?;
         }
-        Format::Text => print(&describe(&subject, &advice, known))?,
+        Format::Text => print(&describe(&subject, &advice))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -121,7 +127,7 @@ fn of_shape(inputs: usize, widths: &[usize], outputs: usize) -> anyhow::Result<S
     // entries between −1 and 1
     let input_norm = move |p: f64| if p == 1.0 { 1.0 } else { (inputs as f64).powf(1.0 - 1.0 / p) };
     let words = format!("{} ReLU network, inputs between −1 and 1", shape.join("-"));
-    Ok(Subject { network, words, input_norm: Box::new(input_norm), outputs })
+    Ok(Subject { network, words, input_norm: Box::new(input_norm), outputs, factor: 1.0 })
 }
 
 fn of_experiment(name: &str, overrides: &[String]) -> anyhow::Result<Subject> {
@@ -141,7 +147,7 @@ fn of_experiment(name: &str, overrides: &[String]) -> anyhow::Result<Subject> {
         Inputs::Sparse(_) => f64::NAN,
     };
     let words = format!("the network of '{name}'");
-    Ok(Subject { network, words, input_norm: Box::new(norm), outputs })
+    Ok(Subject { network, words, input_norm: Box::new(norm), outputs, factor: recipe.model.output_factor() })
 }
 
 /// ‖x‖_{p'}, 1/p + 1/p' = 1.
@@ -154,7 +160,7 @@ fn dual_norm(x: &[f64], p: f64) -> f64 {
 }
 
 /// The table and what it means.
-fn describe(subject: &Subject, advice: &MirrorAdvice, known: bool) -> String {
+fn describe(subject: &Subject, advice: &MirrorAdvice) -> String {
     let mut text = format!(
         "{}: {} weights, degree {}, potential {}\n\n",
         subject.words, advice.parameters, advice.degree, advice.family
@@ -170,10 +176,10 @@ fn describe(subject: &Subject, advice: &MirrorAdvice, known: bool) -> String {
     text += &aligned(&rows);
     text += "\nη makes the first update as long as gradient descent's with step size 1: η E[1/R″(θ₀)] = 1; multiply it by a \
              step size\nthat suits gradient descent.\n\n";
-    let margin = match (advice.margin, known) {
-        (Some(margin), true) => format!("ln t at γ = {margin:.3e}"),
-        (Some(margin), false) => format!("ln t, γ ≤ {margin:.3e}"),
-        (None, _) => "ln t".to_owned(),
+    let margin = match advice.margin {
+        LimitMargin::Known(margin) => format!("ln t at γ = {margin:.3e}"),
+        LimitMargin::AtMost(margin) => format!("ln t at most, γ ≤ {margin:.3e}"),
+        LimitMargin::Unknown => "ln t".to_owned(),
     };
     let heading = ["recipe", "offset a", "ln t by Lemma 4.10", "gauge needed", margin.as_str(), ""];
     let mut rows: Vec<[String; 6]> = vec![heading.map(str::to_owned)];
@@ -185,7 +191,11 @@ fn describe(subject: &Subject, advice: &MirrorAdvice, known: bool) -> String {
             number(reach.lemma_log_time),
             number(reach.gauge),
             reach.log_time.map_or_else(|| "unknown".to_owned(), number),
-            if recipe.reachable { String::new() } else { "OUT OF REACH".to_owned() },
+            match recipe.reachable {
+                Some(true) => String::new(),
+                Some(false) => "OUT OF REACH".to_owned(),
+                None => "perhaps out of reach".to_owned(),
+            },
         ]);
     }
     text += &aligned(&rows);
@@ -193,7 +203,7 @@ fn describe(subject: &Subject, advice: &MirrorAdvice, known: bool) -> String {
         "\nThe gauge is within {} % of the horizon once it exceeds the gauge needed; a^L of Lemma 4.10 only says when it \
          outgrows\nthe offset.{}\n",
         100.0 * advice.gap,
-        if advice.margin.is_none() { " Give --margin for the time until then." } else { "" }
+        if matches!(advice.margin, LimitMargin::Known(_)) { "" } else { " --margin settles the time until then." }
     );
     for recipe in &advice.recipes {
         if let Some(warning) = &recipe.warning {

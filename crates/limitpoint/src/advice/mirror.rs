@@ -37,6 +37,29 @@ pub enum Purpose {
     MarginReachable,
 }
 
+/// What is known of the margin q_min/φ^L of the limit. The larger it is, the later the weights have a given size, so that
+/// a bound for it bounds the time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LimitMargin {
+    /// Nothing; times are those of Lemma 4.10.
+    Unknown,
+    /// At most this, for instance by [`super::margin_bound`].
+    AtMost(f64),
+    /// This.
+    Known(f64),
+}
+
+impl LimitMargin {
+    /// The number, if there is one.
+    pub fn value(self) -> Option<f64> {
+        match self {
+            Self::Unknown => None,
+            Self::AtMost(margin) | Self::Known(margin) => Some(margin),
+        }
+    }
+}
+
 /// Advice for one architecture and one family.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MirrorAdvice {
@@ -48,8 +71,8 @@ pub struct MirrorAdvice {
     pub degree: f64,
     /// The relative gap between gauge and horizon that is asked for.
     pub gap: f64,
-    /// The margin times are computed with: the known one, or an upper bound.
-    pub margin: Option<f64>,
+    /// The margin times are computed with.
+    pub margin: LimitMargin,
     /// One entry per recipe.
     pub recipes: Vec<RecipeAdvice>,
 }
@@ -67,8 +90,8 @@ pub struct RecipeAdvice {
     pub layers: Vec<LayerAdvice>,
     /// When the margin shows.
     pub reach: Reach,
-    /// Whether it does before ln t = 10⁴.
-    pub reachable: bool,
+    /// Whether it does before ln t = 10⁴; nothing where only a bound for the margin is known and it does not settle that.
+    pub reachable: Option<bool>,
     /// What is wrong with it, if something is.
     pub warning: Option<String>,
 }
@@ -216,25 +239,24 @@ fn patterns(family: MirrorFamily) -> Vec<Pattern> {
 
 /// η and λ for a network, by every recipe of table 10 and Lemma 4.10.
 ///
-/// `gap` is the relative difference of gauge and horizon that counts as reached; `margin` the margin q_min/φ^L of the limit,
-/// or an upper bound such as [`super::margin_bound`]. Table 10's margin-reachable pairs go by σ, which is 1/√fan-in for
+/// `gap` is the relative difference of gauge and horizon that counts as reached. Table 10's margin-reachable pairs go by σ, which is 1/√fan-in for
 /// usual starts; its n is then the fan-in of a layer, while Lemma 4.10's n counts all weights.
 ///
 /// ```
-/// use limitpoint::advice::{Architecture, MirrorFamily, advise_mirror};
+/// use limitpoint::advice::{Architecture, LimitMargin, MirrorFamily, advise_mirror};
 /// use limitpoint::models::Initialiser;
 /// let network = Architecture::relu(2, &[100], 1, &Initialiser::HeNormal { scale: 1.0 })?;
-/// let advice = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, None)?;
+/// let advice = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, LimitMargin::Unknown)?;
 /// let by_count = &advice.recipes[3];
 /// assert_eq!(by_count.layers[0].lambda, Some(1.0 / 90_000.0)); // 1/n², n = 300
-/// assert!((by_count.reach.offset - 1.0).abs() < 1e-12 && by_count.reachable);
+/// assert!((by_count.reach.offset - 1.0).abs() < 1e-12 && by_count.reachable == Some(true));
 /// # Ok::<(), limitpoint::advice::AdviceError>(())
 /// ```
 pub fn advise_mirror(
     family: MirrorFamily,
     network: &Architecture,
     gap: f64,
-    margin: Option<f64>,
+    margin: LimitMargin,
 ) -> Result<MirrorAdvice, AdviceError> {
     network.check()?;
     if !(gap > 0.0 && gap < 1.0) {
@@ -246,7 +268,7 @@ pub fn advise_mirror(
             remedy,
         });
     }
-    if let Some(value) = margin.filter(|margin| !(*margin > 0.0 && margin.is_finite())) {
+    if let Some(value) = margin.value().filter(|margin| !(*margin > 0.0 && margin.is_finite())) {
         let remedy = "it is min qᵢ/φ(θ)^L of weights that separate the data";
         return Err(AdviceError::Setting { what: "the margin".into(), value, range: "positive and finite", remedy });
     }
@@ -259,7 +281,7 @@ fn recipe(
     family: MirrorFamily,
     network: &Architecture,
     gap: f64,
-    margin: Option<f64>,
+    margin: LimitMargin,
 ) -> RecipeAdvice {
     let n = network.parameters() as f64;
     let mut lambdas = Vec::new();
@@ -284,14 +306,24 @@ fn recipe(
             }
         })
         .collect();
-    let reach = Reach::new(family, &lambdas, network, gap, margin);
+    let reach = Reach::new(family, &lambdas, network, gap, margin.value());
     let slowest = reach.log_time.unwrap_or(reach.lemma_log_time);
-    let reachable = slowest <= OUT_OF_REACH;
-    let warning = (!reachable).then(|| {
-        format!(
-            "the margin is out of reach: ln t ≈ {slowest:.3e}; the run keeps the bias of its early phase. A smaller λ helps"
-        )
-    });
+    let (reachable, warning) = match margin {
+        _ if slowest <= OUT_OF_REACH => (Some(true), None),
+        LimitMargin::AtMost(_) => (
+            None,
+            Some(format!(
+                "the margin may be out of reach: ln t is at most {slowest:.3e}; the margin of weights that separate the data \
+                 decides"
+            )),
+        ),
+        _ => (
+            Some(false),
+            Some(format!(
+                "the margin is out of reach: ln t ≈ {slowest:.3e}; the run keeps the bias of its early phase. A smaller λ helps"
+            )),
+        ),
+    };
     RecipeAdvice {
         purpose: pattern.purpose,
         eta_formula: pattern.eta.as_ref().map(|(text, _)| text.clone()),
@@ -312,7 +344,7 @@ mod tests {
     fn the_first_update_is_kept_by_every_recipe() {
         let network = Architecture::relu(20, &[50, 30], 1, &Initialiser::HeNormal { scale: 1.0 }).unwrap();
         for family in [MirrorFamily::Euclidean, MirrorFamily::Hyperbolic, MirrorFamily::Smoothed { p: 3.0 }] {
-            let advice = advise_mirror(family, &network, 0.1, None).unwrap();
+            let advice = advise_mirror(family, &network, 0.1, LimitMargin::Unknown).unwrap();
             for recipe in &advice.recipes {
                 assert_eq!(recipe.layers.len(), 3);
                 for layer in &recipe.layers {
@@ -325,20 +357,32 @@ mod tests {
     #[test]
     fn a_wide_network_with_lambda_one_is_out_of_reach_and_one_over_n_squared_is_not() {
         let network = Architecture::relu(784, &[100], 1, &Initialiser::HeNormal { scale: 1.0 }).unwrap();
-        let advice = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, None).unwrap();
-        assert!(!advice.recipes[0].reachable && advice.recipes[0].warning.as_ref().unwrap().contains("out of reach"));
-        assert!(advice.recipes[3].reachable && advice.recipes[3].warning.is_none());
-        let smoothed = advise_mirror(MirrorFamily::Smoothed { p: 3.0 }, &network, 0.1, None).unwrap();
+        let advice = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, LimitMargin::Unknown).unwrap();
+        assert!(
+            advice.recipes[0].reachable == Some(false)
+                && advice.recipes[0].warning.as_ref().unwrap().contains("out of reach")
+        );
+        assert!(advice.recipes[3].reachable == Some(true) && advice.recipes[3].warning.is_none());
+        // a bound for the margin can promise, but not refuse
+        let bounded = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, LimitMargin::AtMost(0.25)).unwrap();
+        assert!(
+            bounded.recipes[0].reachable.is_none() && bounded.recipes[0].warning.as_ref().unwrap().contains("may be")
+        );
+        assert_eq!(bounded.recipes[3].reachable, Some(true));
+        let smoothed = advise_mirror(MirrorFamily::Smoothed { p: 3.0 }, &network, 0.1, LimitMargin::Unknown).unwrap();
         assert!(smoothed.recipes[3].reach.offset < 0.8); // (1/2)^(1/3)
     }
 
     #[test]
     fn what_makes_no_sense_is_refused_with_value_and_remedy() {
         let network = Architecture::relu(3, &[4], 1, &Initialiser::Constant { value: 0.0 }).unwrap();
-        let error = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, None).unwrap_err().to_string();
+        let error =
+            advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, LimitMargin::Unknown).unwrap_err().to_string();
         assert!(error.contains("layer1.weight is 0") && error.contains("positive"), "{error}");
         let network = network.with_deviations(&[0.1]).unwrap();
-        for (gap, margin) in [(0.0, None), (1.0, None), (f64::NAN, None), (0.1, Some(-1.0)), (0.1, Some(f64::NAN))] {
+        let known = LimitMargin::Known;
+        let none = LimitMargin::Unknown;
+        for (gap, margin) in [(0.0, none), (1.0, none), (f64::NAN, none), (0.1, known(-1.0)), (0.1, known(f64::NAN))] {
             assert!(advise_mirror(MirrorFamily::Hyperbolic, &network, gap, margin).is_err());
         }
         assert!(network.with_deviations(&[0.1, 0.2, 0.3]).unwrap_err().to_string().contains("3 deviations"));

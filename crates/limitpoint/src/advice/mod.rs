@@ -20,7 +20,7 @@ mod mirror;
 mod reach;
 
 pub use architecture::{Architecture, LayerShape};
-pub use mirror::{LayerAdvice, MirrorAdvice, MirrorFamily, Purpose, RecipeAdvice, advise_mirror};
+pub use mirror::{LayerAdvice, LimitMargin, MirrorAdvice, MirrorFamily, Purpose, RecipeAdvice, advise_mirror};
 pub use reach::{Reach, margin_bound};
 
 /// Why there is no advice.

@@ -205,11 +205,7 @@ impl ModelSpec {
                         .map(|l| *biases == Biases::All || (*biases == Biases::First && l == 0))
                         .collect(),
                     frozen: (0..layers).map(|l| frozen.contains(&(l + 1))).collect(),
-                    output_scale: match output_scale {
-                        OutputScale::One => 1.0,
-                        OutputScale::MeanField => 1.0 / widths.last().copied().unwrap_or(1) as f64,
-                        OutputScale::Factor(factor) => *factor,
-                    },
+                    output_scale: self.output_factor(),
                 }
             }
         };
@@ -217,6 +213,17 @@ impl ModelSpec {
             Precision::F64 => Box::new(DenseNetwork::<f64>::new(architecture, inputs, compute.threads)?),
             Precision::F32 => Box::new(DenseNetwork::<f32>::new(architecture, inputs, compute.threads)?),
         })
+    }
+
+    /// The factor in front of the output; 1 for models without one.
+    pub fn output_factor(&self) -> f64 {
+        match self {
+            Self::Network { output_scale: OutputScale::MeanField, widths, .. } => {
+                1.0 / widths.last().copied().unwrap_or(1) as f64
+            }
+            Self::Network { output_scale: OutputScale::Factor(factor), .. } => *factor,
+            _ => 1.0,
+        }
     }
 
     /// The name used in files.

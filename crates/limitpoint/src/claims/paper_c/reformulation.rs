@@ -20,11 +20,6 @@ pub(super) const CLAIMS: [Claim; 1] = [Claim {
     try_out: reformulation,
 }];
 
-/// The factor in front of the output of these students.
-fn factor(student: &Student) -> f64 {
-    1.0 / student.layer(1).len() as f64
-}
-
 /// What the judge says of the margins per ℓ1, ℓ2 and ℓ3 norm of networks of any directions.
 pub(super) fn judge(lab: &Lab, student: &Student) -> Result<Arc<Vec<PlaneNetwork>>, ClaimError> {
     lab.once("the best networks on the circle", || {
@@ -73,7 +68,7 @@ fn reformulation(lab: &Lab) -> Result<Outcome, ClaimError> {
             0.05,
         );
         let best = judge(lab, own[0])?;
-        let bound = best[k].margin_bound(own[0].layer(1).len(), factor(own[0]));
+        let bound = best[k].margin_bound(own[0].layer(1).len(), own[0].end.task.recipe.model.output_factor());
         let shares: Vec<f64> = own.iter().map(|s| s.last()[k] / bound).collect();
         outcome.at_most(
             format!("{map}: margin per {} norm over the judge's bound, largest", NORMS[k]),
