@@ -152,10 +152,10 @@ impl Plane<'_> {
             let to = self.kinks.get(k + 1).copied().unwrap_or(self.kinks[0] + tau);
             let middle = [(0.5 * (from + to)).cos(), (0.5 * (from + to)).sin()];
             let mut g = [0.0; 2];
-            for i in 0..self.inputs.rows {
+            for (i, (weight, sign)) in weights.iter().zip(self.signs).enumerate() {
                 let x = self.inputs.row(i);
                 if dot(&middle, x) > 0.0 {
-                    let weight = weights[i] * self.signs[i];
+                    let weight = weight * sign;
                     g = [g[0] + weight * x[0], g[1] + weight * x[1]];
                 }
             }

@@ -42,12 +42,15 @@ pub(super) const CLAIMS: [Claim; 4] = [
 /// η from 10⁻² to 10⁻⁸.
 const SCALES: [f64; 7] = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8];
 
+/// A function of weights.
+type OfWeights = Box<dyn Fn(&[f64]) -> f64>;
+
 /// A potential of table 1 with its Q(∇R) and horizon as the table (corrected) writes them.
 struct Row {
     spec: PotentialSpec,
     degree: f64,
-    conjugate: Box<dyn Fn(&[f64]) -> f64>,
-    horizon: Box<dyn Fn(&[f64]) -> f64>,
+    conjugate: OfWeights,
+    horizon: OfWeights,
 }
 
 fn rows() -> Vec<Row> {
@@ -139,7 +142,7 @@ fn table_printed(_: &Lab) -> Result<Outcome, ClaimError> {
 
 /// The t ≥ 0 with q(t) = level, by bisection; nothing below q(0).
 fn place(q: &impl Fn(f64) -> f64, level: f64) -> Option<f64> {
-    if !(level >= q(0.0)) {
+    if level.is_nan() || level < q(0.0) {
         return None;
     }
     let (mut low, mut high) = (0.0, 1.0);
