@@ -16,16 +16,10 @@ fn the_list_names_all_claims_and_their_state() {
     let output = limitpoint(&["reproduce", "--list", "--format", "json"]);
     let list: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let count = |state: &str| list["claims"].as_array().unwrap().iter().filter(|claim| claim["state"] == state).count();
-<<<<<<< HEAD
     // entries of the catalogue: two of paper C need convolutions, all of paper D are still to come; papers A, B and C have
     // 26, 29 and 40 others, some of them split, some with a printed form
     assert_eq!(count("open"), 2 + 38);
     assert!(count("ready") >= 26 + 29 + 40);
-=======
-    // entries of the catalogue for papers C and D that are left; papers A and B have 26 and 29, some of them split, some with a printed form
-    assert_eq!(count("open"), 37 + 38);
-    assert!(count("ready") >= 26 + 29);
->>>>>>> reach
 }
 
 #[test]
