@@ -13,16 +13,19 @@
 //! |---|---|
 //! | `spread` | how the weights of a layer are spread at the start, and expectations over it |
 //! | `architecture` | layers with their sizes and spreads |
+//! | `family` | the potentials there is advice for |
 //! | `reach` | how large the gauge and the time must be for the horizon to show |
 //! | `mirror` | the recipes of table 10 as numbers for one architecture |
 
 mod architecture;
+mod family;
 mod mirror;
 mod reach;
 mod spread;
 
 pub use architecture::{Architecture, LayerShape};
-pub use mirror::{LayerAdvice, MirrorAdvice, MirrorFamily, Purpose, RecipeAdvice, advise_mirror};
+pub use family::MirrorFamily;
+pub use mirror::{LayerAdvice, MirrorAdvice, Purpose, RecipeAdvice, advise_mirror};
 pub use reach::{Reach, margin_bound};
 pub use spread::Spread;
 
