@@ -1,31 +1,11 @@
 //! The recipes of table 10 as numbers for one architecture.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::Serialize;
 
-use super::{AdviceError, Architecture, Reach};
-use crate::models::Spread;
-use crate::potentials::{Hyperbolic, PotentialError, ScalarPotential, Smoothed};
+use super::{AdviceError, Architecture, MirrorFamily, Reach};
 
 /// ln t beyond which a margin counts as out of reach: no schedule that follows the loss gets there in a run.
 const OUT_OF_REACH: f64 = 1e4;
-
-/// The potentials there is advice for; λ is what the advice is about.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MirrorFamily {
-    /// Gradient descent.
-    Euclidean,
-    /// t asinh(t/√λ) − √(t² + λ).
-    Hyperbolic,
-    /// |t|^p/p + λt²/2.
-    Smoothed {
-        /// p > 2.
-        p: f64,
-    },
-}
 
 /// What a recipe is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -117,95 +97,31 @@ pub struct LayerAdvice {
     pub table_update: Option<f64>,
 }
 
-impl MirrorFamily {
-    /// 1/r″(t).
-    pub fn inverse_curvature(&self, lambda: f64, t: f64) -> Result<f64, PotentialError> {
-        Ok(1.0
-            / match *self {
-                Self::Euclidean => 1.0,
-                Self::Hyperbolic => Hyperbolic::new(lambda)?.curvature(t),
-                Self::Smoothed { p } => Smoothed::new(p, lambda)?.curvature(t),
-            })
-    }
-
-    /// The λ → 0 limit of 1/r″(t).
-    fn limit(&self, t: f64) -> f64 {
-        match *self {
-            Self::Euclidean => 1.0,
-            Self::Hyperbolic => t.abs(),
-            Self::Smoothed { p } => 1.0 / ((p - 1.0) * t.abs().powf(p - 2.0)),
-        }
-    }
-
-    /// E[1/r″(θ₀)]; λ = 0 means the limit, which may be infinite.
-    ///
-    /// ```
-    /// use limitpoint::advice::{MirrorFamily, Spread};
-    /// let start = Spread::Normal { deviation: 0.1 };
-    /// let mean = MirrorFamily::Hyperbolic.mean_inverse_curvature(0.0, &start);
-    /// assert!((mean - 0.1 * (2.0 / std::f64::consts::PI).sqrt()).abs() < 1e-12); // E|θ|
-    /// assert_eq!(MirrorFamily::Smoothed { p: 3.0 }.mean_inverse_curvature(0.0, &start), f64::INFINITY);
-    /// ```
-    pub fn mean_inverse_curvature(&self, lambda: f64, start: &Spread) -> f64 {
-        start.mean(
-            |t| {
-                if lambda == 0.0 { self.limit(t) } else { self.inverse_curvature(lambda, t).unwrap_or(f64::NAN) }
-            },
-        )
-    }
-}
-
-impl fmt::Display for MirrorFamily {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Euclidean => f.write_str("euclidean"),
-            Self::Hyperbolic => f.write_str("hyperbolic"),
-            Self::Smoothed { p } => write!(f, "smoothed:{p}"),
-        }
-    }
-}
-
-impl FromStr for MirrorFamily {
-    type Err = AdviceError;
-
-    fn from_str(text: &str) -> Result<Self, AdviceError> {
-        let refuse = || AdviceError::Family { text: text.to_owned() };
-        match text.trim().split_once(':') {
-            None if text.trim() == "euclidean" => Ok(Self::Euclidean),
-            None if text.trim() == "hyperbolic" => Ok(Self::Hyperbolic),
-            Some(("smoothed", p)) => {
-                let p: f64 = p.trim().parse().map_err(|_| refuse())?;
-                if p > 2.0 && p.is_finite() { Ok(Self::Smoothed { p }) } else { Err(refuse()) }
-            }
-            _ => Err(refuse()),
-        }
-    }
-}
+/// η(σ).
+type Eta = Box<dyn Fn(f64) -> f64>;
+/// λ(σ, n).
+type Lambda = Box<dyn Fn(f64, f64) -> f64>;
 
 /// A recipe before it has numbers: formulas, λ(σ, n), η(σ).
 struct Pattern {
     purpose: Purpose,
-    eta: Option<(String, Box<dyn Fn(f64) -> f64>)>,
-    lambda: (String, Box<dyn Fn(f64, f64) -> f64>),
+    eta: Option<(String, Eta)>,
+    lambda: (String, Lambda),
 }
 
 fn patterns(family: MirrorFamily) -> Vec<Pattern> {
     use Purpose::{MarginReachable, MirrorMuP};
-    fn pattern(
-        purpose: Purpose,
-        eta: Option<(&str, Box<dyn Fn(f64) -> f64>)>,
-        lambda: (String, Box<dyn Fn(f64, f64) -> f64>),
-    ) -> Pattern {
+    fn pattern(purpose: Purpose, eta: Option<(&str, Eta)>, lambda: (String, Lambda)) -> Pattern {
         Pattern { purpose, eta: eta.map(|(text, of)| (text.to_owned(), of)), lambda }
     }
     match family {
         MirrorFamily::Euclidean => {
-            let one = || Some(("1", Box::new(|_| 1.0) as Box<dyn Fn(f64) -> f64>));
-            let none = || ("-".to_owned(), Box::new(|_, _| 0.0) as Box<dyn Fn(f64, f64) -> f64>);
+            let one = || Some(("1", Box::new(|_| 1.0) as Eta));
+            let none = || ("-".to_owned(), Box::new(|_, _| 0.0) as Lambda);
             vec![pattern(MirrorMuP, one(), none()), pattern(MarginReachable, one(), none())]
         }
         MirrorFamily::Hyperbolic => {
-            let inverse = || Some(("1/σ", Box::new(|sigma: f64| 1.0 / sigma) as Box<dyn Fn(f64) -> f64>));
+            let inverse = || Some(("1/σ", Box::new(|sigma: f64| 1.0 / sigma) as Eta));
             vec![
                 pattern(MirrorMuP, Some(("1", Box::new(|_| 1.0))), ("1".into(), Box::new(|_, _| 1.0))),
                 pattern(MirrorMuP, inverse(), ("σ²".into(), Box::new(|sigma, _| sigma * sigma))),

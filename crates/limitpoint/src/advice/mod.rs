@@ -12,15 +12,18 @@
 //! | file | holds |
 //! |---|---|
 //! | `architecture` | layers with their sizes and spreads |
+//! | `family` | the potentials there is advice for |
 //! | `reach` | how large the gauge and the time must be for the horizon to show |
 //! | `mirror` | the recipes of table 10 as numbers for one architecture |
 
 mod architecture;
+mod family;
 mod mirror;
 mod reach;
 
 pub use architecture::{Architecture, LayerShape};
-pub use mirror::{LayerAdvice, LimitMargin, MirrorAdvice, MirrorFamily, Purpose, RecipeAdvice, advise_mirror};
+pub use family::MirrorFamily;
+pub use mirror::{LayerAdvice, LimitMargin, MirrorAdvice, Purpose, RecipeAdvice, advise_mirror};
 pub use reach::{Reach, margin_bound};
 
 /// Why there is no advice.
