@@ -84,11 +84,10 @@ pub fn plane_network(inputs: &Matrix, signs: &[f64], p: f64) -> Result<PlaneNetw
         let mut tempting = plane.tempting(&weights);
         tempting.sort_by(|a, b| b.1.total_cmp(&a.1));
         best.bracket.upper = best.bracket.upper.min(tempting.first().map_or(0.0, |(_, value)| *value));
-        if solution.bracket.lower > best.bracket.lower {
-            best.bracket.lower = solution.bracket.lower;
-            let size: f64 = solution.direction.iter().map(|c| c.abs()).sum();
-            let used = directions.iter().zip(&solution.direction).filter(|(_, c)| c.abs() > 1e-7 * size);
-            best.neurons = used.map(|(w, c)| (*w, c / size)).collect();
+        let neurons = plane.neurons(&directions, &solution.direction);
+        let achieved = plane.margin(&neurons);
+        if achieved > best.bracket.lower {
+            (best.bracket.lower, best.neurons) = (achieved, neurons);
         }
         if best.bracket.upper - best.bracket.lower <= CLOSE * best.bracket.upper {
             break;
@@ -141,6 +140,21 @@ impl Plane<'_> {
             }
         }
         MarginProblem::new(rows, NormSpec::L1, ParamLayout::vector(directions.len()))
+    }
+
+    /// The directions that carry more than rounding, Σ|c| = 1.
+    fn neurons(&self, directions: &[[f64; 2]], weights: &[f64]) -> Vec<([f64; 2], f64)> {
+        let total: f64 = weights.iter().map(|c| c.abs()).sum();
+        let used: Vec<_> = directions.iter().zip(weights).filter(|(_, c)| c.abs() > 1e-9 * total).collect();
+        let size: f64 = used.iter().map(|(_, c)| c.abs()).sum();
+        used.into_iter().map(|(w, c)| (*w, c / size)).collect()
+    }
+
+    /// min_i y_i Σ c max(⟨w, x_i⟩, 0).
+    fn margin(&self, neurons: &[([f64; 2], f64)]) -> f64 {
+        let score = |x: &[f64]| neurons.iter().map(|(w, c)| c * dot(w, x).max(0.0)).sum::<f64>();
+        let margins = self.signs.iter().enumerate().map(|(i, sign)| sign * score(self.inputs.row(i)));
+        margins.fold(f64::INFINITY, f64::min)
     }
 
     /// The largest |Σ r_i y_i max(⟨w, x_i⟩, 0)| over unit w in every cell, with its direction.
