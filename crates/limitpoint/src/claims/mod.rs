@@ -12,10 +12,12 @@
 //! | `outcome` | checks, and the record they make |
 //! | `sketch` | figures as finished numbers |
 //! | `statistics` | paired comparisons over seeds |
+//! | `trace` | steepest flows watched at every step |
 //! | `arithmetic` | comparisons that keep a NaN |
 //! | `paper_a/` | steepest descent in homogeneous networks |
 //! | `paper_b/` | optimisation geometry for linear models |
 //! | `paper_c/` | mirror flow in homogeneous networks |
+//! | `paper_d/` | gradient flow and descent maximise the margin |
 
 mod arithmetic;
 mod lab;
@@ -23,9 +25,11 @@ mod outcome;
 mod paper_a;
 mod paper_b;
 mod paper_c;
+mod paper_d;
 mod registry;
 mod sketch;
 mod statistics;
+mod trace;
 
 pub use lab::{Finished, Lab, Scale};
 pub use outcome::{Check, ClaimRecord, Outcome};

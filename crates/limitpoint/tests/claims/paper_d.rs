@@ -16,6 +16,22 @@ use limitpoint::schedules::ScheduleSpec;
 
 use crate::support::*;
 
+tests! {
+    "D.";
+    the_smoothed_margin_is_that_of_its_definition: "D.eq2",
+    the_smoothed_margin_never_falls_after_separation: "D.thm4.1",
+    the_smoothed_margin_gains_what_the_turn_of_the_direction_costs: "D.lem5.1",
+    the_loss_brackets_the_smallest_margin: "D.lemA5",
+    the_norm_grows_by_the_mean_margin: "D.eq6",
+    the_loss_falls_at_least_as_fast_as_its_integral_says: "D.lemB6",
+    the_gain_of_the_smoothed_margin_bounds_the_angle: "D.lemC9",
+    four_losses_satisfy_the_assumptions: "D.b3",
+    f_and_g_grow_like_powers: "D.lemD1",
+    gradients_of_homogeneous_models_are_homogeneous: "D.thmB2",
+    the_margin_problem_satisfies_the_constraint_qualification: "D.defC2",
+    loss_and_norm_have_the_rates_of_their_degree: "D.thm4.3",
+}
+
 /// Models of degree 1, 2 and 3.
 fn models() -> [(f64, ModelSpec); 3] {
     [

@@ -1,7 +1,8 @@
 //! Proposition A.3 and Lemmas A.4, A.6 and A.15: how loss, norm and direction move; the modular norm's equal speeds.
 
-use super::trace::{Trace, exponential, norm_of, traces};
-use crate::claims::arithmetic::{larger, smaller};
+use super::flows::{exponential, traces};
+use crate::claims::arithmetic::{larger, log_integral, smaller};
+use crate::claims::trace::{Trace, norm_of};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::linalg::dot;
 use crate::norms::NormSpec;
@@ -123,16 +124,10 @@ fn sides(trace: &Trace) -> Vec<[f64; 2]> {
     let Some(first) = trace.moments.first() else { return Vec::new() };
     let (degree, mut integral) = (trace.degree, f64::NEG_INFINITY);
     let constant = 2.0 * degree.ln() + 2.0 / degree * trace.soft_margin(first).ln();
-    // Gauss and Legendre's three points on every step
-    const NODES: [(f64, f64); 3] =
-        [(-0.774_596_669_241_483_4, 5.0 / 9.0), (0.0, 8.0 / 9.0), (0.774_596_669_241_483_4, 5.0 / 9.0)];
     let mut sides = Vec::new();
     for pair in trace.moments.windows(2) {
-        let (middle, half) = (0.5 * (pair[0].u + pair[1].u), 0.5 * (pair[1].u - pair[0].u));
-        for (node, weight) in NODES {
-            let v = middle + half * node;
-            integral = log_add_exp(integral, (weight * half).ln() + (2.0 / degree - 2.0) * v.ln() + v);
-        }
+        let piece = log_integral(pair[0].u, pair[1].u, |v| (2.0 / degree - 2.0) * v.ln() + v);
+        integral = log_add_exp(integral, piece);
         let ago = first.log_time - pair[1].log_time;
         sides.push([integral, constant + pair[1].log_time + (-ago.exp()).ln_1p()]);
     }

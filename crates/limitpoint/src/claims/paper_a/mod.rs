@@ -2,7 +2,7 @@
 //!
 //! | file | section of the paper |
 //! |---|---|
-//! | `trace` | flows watched at every step, which the theorems' claims share |
+//! | `flows` | the flows that the theorems are tried on |
 //! | `soft_margins` | 3.1, A.2, A.5: the soft margin never falls after separation |
 //! | `growth` | 2, A.1–A.2: identities of the flow, how fast the loss falls and the direction turns |
 //! | `stationarity` | 3.2, A.3–A.4: KKT points, alignment, limit directions |
@@ -18,6 +18,7 @@
 mod adam;
 mod adam_runs;
 mod adam_update;
+mod flows;
 mod growth;
 mod images;
 mod proximity;
@@ -27,7 +28,6 @@ mod soft_margins;
 mod stationarity;
 mod students;
 mod teacher;
-mod trace;
 
 use super::Claim;
 

@@ -1,8 +1,9 @@
 //! Proposition B.6 and equation (74): how close to stationarity a point is, as a Bregman divergence.
 
-use super::trace::{exponential, norm_of, traces};
+use super::flows::{exponential, traces};
 use crate::certificates::{Geometry, Slopes, TangentProblem, proximity_measure};
 use crate::claims::arithmetic::{larger, smaller};
+use crate::claims::trace::norm_of;
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::diagnostics::kkt_measure;
 

@@ -1,7 +1,8 @@
 //! Theorems 3.1 and A.18: the soft margin never falls once the data are separated; Lemma A.7: how soft it is.
 
-use super::trace::{Trace, exponential, traces};
+use super::flows::{exponential, traces};
 use crate::claims::arithmetic::{larger, smaller};
+use crate::claims::trace::{Moment, Trace};
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::losses::LossSpec;
 
@@ -160,7 +161,7 @@ fn softness(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut first, mut last) = (f64::INFINITY, 0.0);
     for trace in exponential(&traces) {
         let log = (trace.margins as f64).ln();
-        let relative = |m: &super::trace::Moment| (m.smallest - m.soft) / m.smallest;
+        let relative = |m: &Moment| (m.smallest - m.soft) / m.smallest;
         for m in &trace.moments {
             above = larger(above, (m.soft - m.smallest) / m.smallest);
             below = larger(below, (m.smallest - log - m.soft) / m.smallest);

@@ -2,9 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::trace::{Trace, exponential, norm_of, traces};
+use super::flows::{exponential, traces};
 use crate::claims::arithmetic::{larger, smaller};
 use crate::claims::paper_b::{largest_margin, least_margin};
+use crate::claims::trace::{Moment, Trace, norm_of};
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::diagnostics::{kkt_measure, stationarity_residual};
 use crate::linalg::{add_scaled, dot};
@@ -140,9 +141,9 @@ fn multipliers(lab: &Lab) -> Result<Outcome, ClaimError> {
 }
 
 /// The least value of a quantity in the first and in the last third of the moments.
-fn thirds(trace: &Trace, quantity: impl Fn(&super::trace::Moment) -> f64) -> (f64, f64) {
+fn thirds(trace: &Trace, quantity: impl Fn(&Moment) -> f64) -> (f64, f64) {
     let third = trace.moments.len() / 3;
-    let least = |part: &[super::trace::Moment]| part.iter().map(&quantity).fold(f64::INFINITY, smaller);
+    let least = |part: &[Moment]| part.iter().map(&quantity).fold(f64::INFINITY, smaller);
     (least(&trace.moments[..third]), least(&trace.moments[2 * third..]))
 }
 

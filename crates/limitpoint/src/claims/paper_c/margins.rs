@@ -2,7 +2,7 @@
 
 use super::identities::{draw, layout_for};
 use super::trace::{Moment, Trace, planned, traces, uniform};
-use crate::claims::arithmetic::{larger, smaller};
+use crate::claims::arithmetic::{larger, log_integral, smaller};
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::linalg::dot;
 use crate::numeric::{Streams, log_add_exp};
@@ -199,19 +199,10 @@ fn sides(trace: &Trace) -> Vec<[f64; 2]> {
     let Some(first) = trace.moments.first() else { return Vec::new() };
     let (power, mut integral) = (trace.alpha / trace.degree, f64::NEG_INFINITY);
     let constant = 2.0 * trace.degree.ln() + power * trace.soft_margin(first).ln();
-    // Gauss and Legendre's three points on pieces of at most a quarter
-    const NODES: [(f64, f64); 3] =
-        [(-0.774_596_669_241_483_4, 5.0 / 9.0), (0.0, 8.0 / 9.0), (0.774_596_669_241_483_4, 5.0 / 9.0)];
     let mut sides = Vec::new();
     for pair in trace.moments.windows(2) {
-        let pieces = ((pair[1].u - pair[0].u) / 0.25).ceil().max(1.0);
-        let half = 0.5 * (pair[1].u - pair[0].u) / pieces;
-        for piece in 0..pieces as usize {
-            for (node, weight) in NODES {
-                let v = pair[0].u + half * (2.0 * piece as f64 + 1.0 + node);
-                integral = log_add_exp(integral, (weight * half).ln() + (power - 2.0) * v.ln() + v);
-            }
-        }
+        let piece = log_integral(pair[0].u, pair[1].u, |v| (power - 2.0) * v.ln() + v);
+        integral = log_add_exp(integral, piece);
         let ago = first.log_time - pair[1].log_time;
         sides.push([integral, constant + pair[1].log_time + (-ago.exp()).ln_1p()]);
     }

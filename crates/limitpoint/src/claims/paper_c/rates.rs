@@ -7,13 +7,12 @@
 use rayon::prelude::*;
 
 use super::trace::{Trace, potential_of};
-use crate::claims::arithmetic::{larger, smaller};
+use crate::claims::arithmetic::{larger, log_integral, smaller};
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::diagnostics::{
     Approach, DiagnosticsError, RateLaw, RateReport, RateSeries, RateSettings, RateTheory, fit_rates,
 };
 use crate::experiments::Task;
-use crate::numeric::log_add_exp;
 
 pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
@@ -41,22 +40,9 @@ pub(super) const CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// ln G at ln x, by Gauss and Legendre's three points on pieces of a quarter; what lies 60 below the end does not
-/// count.
-fn log_integral(power: f64, log_x: f64) -> f64 {
-    const NODES: [(f64, f64); 3] =
-        [(-0.774_596_669_241_483_4, 5.0 / 9.0), (0.0, 8.0 / 9.0), (0.774_596_669_241_483_4, 5.0 / 9.0)];
-    let from = (log_x - 60.0).max(1.0);
-    let pieces = ((log_x - from) / 0.25).ceil();
-    let half = 0.5 * (log_x - from) / pieces;
-    let mut total = f64::NEG_INFINITY;
-    for piece in 0..pieces as usize {
-        for (node, weight) in NODES {
-            let v = from + half * (2.0 * piece as f64 + 1.0 + node);
-            total = log_add_exp(total, (weight * half).ln() + power * v.ln() + v);
-        }
-    }
-    total
+/// ln G at ln x; what lies 60 below the end does not count.
+fn log_growth(power: f64, log_x: f64) -> f64 {
+    log_integral((log_x - 60.0).max(1.0), log_x, |v| power * v.ln() + v)
 }
 
 /// Scales at which the lemma is looked at.
@@ -67,7 +53,7 @@ fn inverse(_: &Lab) -> Result<Outcome, ClaimError> {
     for (alpha, degree) in [(1.0, 1.0), (1.0, 3.0), (2.0, 1.0), (2.0, 2.0), (2.0, 3.0), (3.0, 1.0), (3.0, 3.0)] {
         let power = alpha / degree - 2.0;
         let ratios = SCALES.map(|log_x| {
-            let log_y = log_integral(power, log_x);
+            let log_y = log_growth(power, log_x);
             [log_y - log_x - power * log_x.ln(), log_x - log_y + power * log_y.ln()].map(f64::exp)
         });
         // G(x)/((ln x)^b x) = 1 − b/ln x + …, and the inverse has ln y = ln x + b ln ln x + … in place of ln x

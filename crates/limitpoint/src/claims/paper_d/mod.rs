@@ -1,0 +1,25 @@
+//! Paper D, "Gradient Descent Maximizes the Margin of Homogeneous Neural Networks": smoothed margins, rates, KKT points.
+//!
+//! | file | section of the paper |
+//! |---|---|
+//! | `losses` | A.1, D.1: the functions f and g of a loss |
+//! | `flows` | the gradient flows that the theorems are tried on |
+//! | `margins` | 4.1, A.1–A.2, B.1: smoothed margins and how they grow |
+//! | `growth` | B, C.3, D.2: norm, loss and angle along the flow |
+//! | `rates` | 4.2, A.4: how fast the loss falls |
+//! | `models` | B.1, C.1: homogeneity of subdifferentials, constraint qualification |
+
+mod flows;
+mod growth;
+mod losses;
+mod margins;
+mod models;
+mod rates;
+
+use super::Claim;
+
+/// All claims of the paper that can be run, in its order.
+pub(super) fn claims() -> Vec<Claim> {
+    let parts: [&[Claim]; 5] = [&margins::CLAIMS, &growth::CLAIMS, &losses::CLAIMS, &models::CLAIMS, &rates::CLAIMS];
+    parts.concat()
+}
