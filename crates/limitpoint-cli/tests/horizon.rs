@@ -13,7 +13,7 @@ fn the_hyperbolic_entropy_is_recognised_from_its_formula() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     for part in [
-        "α = 1: the ℓ₁ norm; mirror flow with this potential solves min ½‖θ‖₁² subject to qᵢ ≥ 1",
+        "α = 1: the ℓ₁ norm; mirror flow with this potential tends to KKT points of min ½‖θ‖₁² subject to qᵢ ≥ 1",
         "convex        yes",
         "αQ ≥ θᵀHθ     yes",
         "horizon       ‖θ‖₁",

@@ -37,8 +37,11 @@ pub struct Architecture {
     pub layers: Vec<LayerShape>,
     /// The degree L of the margins.
     pub degree: f64,
-    /// Whether every layer counts once in the degree, as behind ReLU, so that products of norms bound the output.
+    /// Whether every layer is trained and counts once in the degree, as behind ReLU, so that products of norms bound the
+    /// output.
     pub multilinear: bool,
+    /// Whether the first layer has biases, which see an input of 1.
+    pub first_bias: bool,
 }
 
 impl Architecture {
@@ -61,13 +64,21 @@ impl Architecture {
         start: &Initialiser,
     ) -> Result<Self, AdviceError> {
         let homogeneity = homogeneity.ok_or(AdviceError::NotHomogeneous { why: "biases beyond the first layer" })?;
-        let mut layers = Vec::new();
-        for block in layout.trainable().filter(|block| !block.name.ends_with(".bias")) {
+        let mut layers: Vec<LayerShape> = Vec::new();
+        let mut first_bias = false;
+        for block in layout.trainable() {
+            // a bias belongs to the layer before it
+            if let (true, Some(layer)) = (block.name.ends_with(".bias"), layers.last_mut()) {
+                layer.weights += block.len();
+                first_bias = true;
+                continue;
+            }
             let spread = start.spread(layout, block).ok_or(AdviceError::NoSpread { start: "given" })?;
             layers.push(LayerShape { name: block.name.clone(), fan_in: block.cols, weights: block.len(), spread });
         }
-        let multilinear = homogeneity.pairs().all(|(_, degree)| degree == 1.0);
-        Ok(Self { layers, degree: homogeneity.degree, multilinear })
+        let trained = layout.blocks().iter().all(|block| !block.frozen);
+        let multilinear = trained && homogeneity.pairs().all(|(_, degree)| degree == 1.0);
+        Ok(Self { layers, degree: homogeneity.degree, multilinear, first_bias })
     }
 
     /// The same with normal weights of these deviations, one for each layer or one for all.

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::{AdviceError, Architecture, MirrorFamily, Reach};
 
-/// ln t beyond which a margin counts as out of reach: no schedule that follows the loss gets there in a run.
+/// ln t beyond which a margin counts as out of reach. Flows and resolved steps can follow a run to such times, but no
+/// schedule of fixed steps comes near them.
 const OUT_OF_REACH: f64 = 1e4;
 
 /// What a recipe is for.
@@ -153,7 +154,7 @@ fn patterns(family: MirrorFamily) -> Vec<Pattern> {
     }
 }
 
-/// η and λ for a network, by every recipe of table 10 and Lemma 4.10.
+/// η and λ for a network, by the recipes of table 10 with λ > 0 and by Lemma 4.10.
 ///
 /// `gap` is the relative difference of gauge and horizon that counts as reached. Table 10's margin-reachable pairs go by σ, which is 1/√fan-in for
 /// usual starts; its n is then the fan-in of a layer, while Lemma 4.10's n counts all weights.
@@ -165,7 +166,7 @@ fn patterns(family: MirrorFamily) -> Vec<Pattern> {
 /// let advice = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, LimitMargin::Unknown)?;
 /// let by_count = &advice.recipes[3];
 /// assert_eq!(by_count.layers[0].lambda, Some(1.0 / 90_000.0)); // 1/n², n = 300
-/// assert!((by_count.reach.offset - 1.0).abs() < 1e-12 && by_count.reachable == Some(true));
+/// assert!((by_count.reach.offset - 1.0).abs() < 1e-12 && by_count.warning.is_none());
 /// # Ok::<(), limitpoint::advice::AdviceError>(())
 /// ```
 pub fn advise_mirror(
@@ -225,7 +226,14 @@ fn recipe(
     let reach = Reach::new(family, &lambdas, network, gap, margin.value());
     let slowest = reach.log_time.unwrap_or(reach.lemma_log_time);
     let (reachable, warning) = match margin {
+        LimitMargin::Unknown if slowest <= OUT_OF_REACH => (None, None),
         _ if slowest <= OUT_OF_REACH => (Some(true), None),
+        LimitMargin::Unknown => (
+            None,
+            Some(format!(
+                "the margin may be out of reach: by Lemma 4.10 the gauge outgrows its offset at ln t ≈ {slowest:.3e}"
+            )),
+        ),
         LimitMargin::AtMost(_) => (
             None,
             Some(format!(
@@ -233,7 +241,7 @@ fn recipe(
                  decides"
             )),
         ),
-        _ => (
+        LimitMargin::Known(_) => (
             Some(false),
             Some(format!(
                 "the margin is out of reach: ln t ≈ {slowest:.3e}; the run keeps the bias of its early phase. A smaller λ helps"
@@ -275,10 +283,11 @@ mod tests {
         let network = Architecture::relu(784, &[100], 1, &Initialiser::HeNormal { scale: 1.0 }).unwrap();
         let advice = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, LimitMargin::Unknown).unwrap();
         assert!(
-            advice.recipes[0].reachable == Some(false)
-                && advice.recipes[0].warning.as_ref().unwrap().contains("out of reach")
+            advice.recipes[0].reachable.is_none() && advice.recipes[0].warning.as_ref().unwrap().contains("Lemma 4.10")
         );
-        assert!(advice.recipes[3].reachable == Some(true) && advice.recipes[3].warning.is_none());
+        assert!(advice.recipes[3].reachable.is_none() && advice.recipes[3].warning.is_none());
+        let known = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, LimitMargin::Known(0.01)).unwrap();
+        assert_eq!(known.recipes[0].reachable, Some(false));
         // a bound for the margin can promise, but not refuse
         let bounded = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, LimitMargin::AtMost(0.25)).unwrap();
         assert!(

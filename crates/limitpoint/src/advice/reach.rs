@@ -68,8 +68,9 @@ fn sum(network: &Architecture, lambdas: &[f64], term: impl Fn(f64, f64) -> f64) 
 /// γ ≤ ‖x‖_{p'} Π m_l^{1−2/p} / (L c)^{L/p}             φ = (c Σ|θ|^p)^{1/p}
 /// ```
 ///
-/// `inputs` is the largest ‖x‖_{p'}, 1/p + 1/p' = 1. Nothing where degrees of layers differ from 1. Differences of two
-/// outputs double it, for more than one class.
+/// `inputs` is the largest ‖x‖_{p'}, 1/p + 1/p' = 1; a bias in the first layer makes it ‖(x, 1)‖_{p'}. Nothing where
+/// degrees of layers differ from 1 or a layer is frozen. Differences of two outputs double it, for more than one class; a
+/// factor in front of the output is the caller's to multiply with.
 pub fn margin_bound(family: MirrorFamily, network: &Architecture, inputs: f64, outputs: usize) -> Option<f64> {
     let (p, coefficient) = match family {
         MirrorFamily::Euclidean => (2.0, 1.0),
@@ -81,9 +82,15 @@ pub fn margin_bound(family: MirrorFamily, network: &Architecture, inputs: f64, o
     }
     let exponent: f64 = if p > 2.0 { 1.0 - 2.0 / p } else { 0.0 };
     let widths: f64 = network.layers.iter().skip(1).map(|layer| (layer.fan_in as f64).powf(exponent)).product();
+    let inputs = match (network.first_bias, p == 1.0) {
+        (false, _) => inputs,
+        (true, true) => inputs.max(1.0),
+        (true, false) => (inputs.powf(p / (p - 1.0)) + 1.0).powf(1.0 - 1.0 / p),
+    };
     let layers = network.degree;
     let classes = if outputs > 1 { 2.0 } else { 1.0 };
-    Some(classes * inputs * widths / (layers * coefficient).powf(layers / p))
+    let bound = classes * inputs * widths / (layers * coefficient).powf(layers / p);
+    (bound > 0.0 && bound.is_finite()).then_some(bound)
 }
 
 #[cfg(test)]
@@ -171,5 +178,30 @@ mod tests {
                 assert!(margin <= margin_bound(family, &network, dual, 1).unwrap());
             }
         }
+    }
+
+    #[test]
+    fn a_bias_sees_an_input_of_one_and_frozen_layers_leave_no_bound() {
+        use crate::models::{Activation, Biases, ModelSpec, OutputScale};
+        let start = Initialiser::Normal { deviation: 0.1 };
+        let network = |biases, frozen: &[usize]| {
+            let model = ModelSpec::Network {
+                widths: vec![1],
+                activation: Activation::Relu,
+                biases,
+                frozen: frozen.to_vec(),
+                output_scale: OutputScale::One,
+            };
+            Architecture::of_model(&model, 1, 1, &start).unwrap()
+        };
+        // x = 0.1 and a = b = 1, w = 0: q = 1 and ‖θ‖₁² = 4
+        let biased = network(Biases::First, &[]);
+        assert_eq!((biased.parameters(), biased.first_bias), (3, true));
+        assert!(margin_bound(MirrorFamily::Hyperbolic, &biased, 0.1, 1).unwrap() >= 0.25);
+        // equal weights reach the bound: a = w = 1, x = 2, q = 2 over 4
+        let plain = network(Biases::None, &[]);
+        assert_eq!(margin_bound(MirrorFamily::Hyperbolic, &plain, 2.0, 1), Some(0.5));
+        assert_eq!(margin_bound(MirrorFamily::Hyperbolic, &network(Biases::None, &[1]), 2.0, 1), None);
+        assert_eq!(margin_bound(MirrorFamily::Hyperbolic, &plain, f64::NAN, 1), None);
     }
 }

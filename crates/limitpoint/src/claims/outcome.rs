@@ -42,7 +42,7 @@ pub struct Outcome {
 impl Outcome {
     /// |measured − expected| ≤ tolerance.
     pub fn near(&mut self, what: impl Into<String>, measured: f64, expected: f64, tolerance: f64) {
-        let words = format!("{} within {tolerance:.0e}", number(expected));
+        let words = format!("{} within {}", number(expected), number(tolerance));
         self.push(what, words, number(measured), (measured - expected).abs() <= tolerance);
     }
 
@@ -60,7 +60,7 @@ impl Outcome {
     pub fn point(&mut self, what: impl Into<String>, measured: &[f64], expected: &[f64], tolerance: f64) {
         let holds =
             measured.len() == expected.len() && measured.iter().zip(expected).all(|(m, e)| (m - e).abs() <= tolerance);
-        self.push(what, format!("{} within {tolerance:.0e}", vector(expected)), vector(measured), holds);
+        self.push(what, format!("{} within {}", vector(expected), number(tolerance)), vector(measured), holds);
     }
 
     /// Anything else, in words.

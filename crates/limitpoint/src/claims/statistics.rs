@@ -56,6 +56,13 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(rank).collect()
 }
 
+/// The slope of the least-squares line through (ln x, ln y).
+pub(super) fn exponent(points: &[[f64; 2]]) -> f64 {
+    let [x, y] = [0, 1].map(|axis| mean(&points.iter().map(|p| p[axis].ln()).collect::<Vec<_>>()));
+    let product: f64 = points.iter().map(|p| (p[0].ln() - x) * (p[1].ln() - y)).sum();
+    product / points.iter().map(|p| (p[0].ln() - x).powi(2)).sum::<f64>()
+}
+
 /// The mean.
 pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
@@ -83,6 +90,12 @@ mod tests {
         assert!(high - low < few_high - few_low);
         // the standard error of the mean is 2/√40 = 0.31; ±1.645 of them hold 90 %
         assert!((high - low - 2.0 * 1.645 * 2.0 / 40f64.sqrt()).abs() < 0.1, "{low} {high}");
+    }
+
+    #[test]
+    fn the_exponent_of_a_power_is_found() {
+        let points = [1.0, 2.0, 5.0].map(|x: f64| [x, 3.0 * x.powf(-1.5)]);
+        assert!((exponent(&points) + 1.5).abs() < 1e-14);
     }
 
     #[test]

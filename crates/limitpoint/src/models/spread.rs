@@ -61,7 +61,8 @@ impl Spread {
     ///
     /// The integral over y = ln|t| by the trapezoidal rule: its integrand is analytic and falls off at both ends, so
     /// that the rule converges faster than any power of the spacing. It falls off as e^y at the lower end unless f has a
-    /// pole there; then the lowest nodes carry weight, and the answer is ∞. A uniform spread ends abruptly: four digits.
+    /// pole there; then the lowest nodes carry weight, and the answer is ∞ (also for poles from about |t|^−0.65 on, whose
+    /// integral exists). A uniform spread ends abruptly: four digits.
     pub fn mean(&self, f: impl Fn(f64) -> f64) -> f64 {
         match *self {
             Self::Constant { value } => f(value),
@@ -80,8 +81,8 @@ fn trapezoidal(high: f64, f: impl Fn(f64) -> f64, last: f64) -> f64 {
     let count = ((high + LOWEST) / SPACING).round() as usize;
     let node = |k: usize| f(high - k as f64 * SPACING);
     let sum: f64 = last * node(0) + (1..=count).map(node).sum::<f64>();
-    let lowest = node(count) / SPACING;
-    if !sum.is_finite() || lowest > 1e-9 * sum { f64::INFINITY } else { SPACING * sum }
+    let lowest = node(count).abs() / SPACING;
+    if sum.is_nan() || sum.is_finite() && lowest <= 1e-9 * sum.abs() { SPACING * sum } else { f64::INFINITY }
 }
 
 #[cfg(test)]
@@ -106,6 +107,7 @@ mod tests {
         let exact = 2f64.powf(-0.25) * 3.625_609_908_221_908 / std::f64::consts::PI.sqrt();
         assert!((normal.mean(|t| t.abs().powf(-0.5)) / exact - 1.0).abs() < 1e-9);
         assert_eq!(normal.mean(|t| t.powi(-2)), f64::INFINITY);
+        assert!((normal.mean(|_| -1.0) + 1.0).abs() < 1e-12 && normal.mean(|_| f64::NAN).is_nan());
     }
 
     #[test]

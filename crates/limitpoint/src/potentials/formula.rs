@@ -163,7 +163,7 @@ impl FromStr for Formula {
 
     fn from_str(text: &str) -> Result<Self, PotentialError> {
         let letters: Vec<char> = text.chars().collect();
-        let mut reader = Reader { text, letters: &letters, place: 0 };
+        let mut reader = Reader { text, letters: &letters, place: 0, depth: 0 };
         if letters.len() > LONGEST {
             reader.place = LONGEST;
             return Err(reader.refuse(format!("the text is longer than {LONGEST} characters"), "shorten it"));
@@ -253,5 +253,9 @@ mod tests {
         }
         let deep = "(".repeat(5000) + "t";
         assert!(deep.parse::<Formula>().unwrap_err().to_string().contains("longer than 500"));
+        for nested in ["(".repeat(100) + "t", "-".repeat(100) + "t", "t^".repeat(100) + "t"] {
+            assert!(nested.parse::<Formula>().unwrap_err().to_string().contains("inside each other"), "{nested}");
+        }
+        assert!(("(".repeat(50) + "t^2" + &")".repeat(50)).parse::<Formula>().is_ok());
     }
 }

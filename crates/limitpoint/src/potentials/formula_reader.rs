@@ -8,7 +8,12 @@ pub(super) struct Reader<'a> {
     pub text: &'a str,
     pub letters: &'a [char],
     pub place: usize,
+    /// Brackets, signs and exponents that are open.
+    pub depth: usize,
 }
+
+/// The most brackets, signs and exponents inside each other.
+const DEEPEST: usize = 60;
 
 impl Reader<'_> {
     pub fn refuse(&self, problem: String, remedy: impl Into<String>) -> PotentialError {
@@ -53,11 +58,17 @@ impl Reader<'_> {
     }
 
     fn signed(&mut self) -> Result<Node, PotentialError> {
-        match self.take(&['-', '−', '+']) {
-            Some('-') => Ok(Node::Negate(Box::new(self.signed()?))),
+        if self.depth == DEEPEST {
+            return Err(self.refuse(format!("more than {DEEPEST} parts are inside each other"), "write it flatter"));
+        }
+        self.depth += 1;
+        let node = match self.take(&['-', '−', '+']) {
+            Some('-') => self.signed().map(|node| Node::Negate(Box::new(node))),
             Some(_) => self.signed(),
             None => self.power(),
-        }
+        };
+        self.depth -= 1;
+        node
     }
 
     fn power(&mut self) -> Result<Node, PotentialError> {

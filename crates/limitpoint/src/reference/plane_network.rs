@@ -208,7 +208,20 @@ mod tests {
             let margin = (0..60).map(|i| signs[i] * score(inputs.row(i))).fold(f64::INFINITY, f64::min);
             let size: f64 = best.neurons.iter().map(|(_, c)| c.abs()).sum();
             assert!((size - 1.0).abs() < 1e-9 && margin >= best.bracket.lower * (1.0 - 1e-5), "{margin} {best:?}");
+            // a programme over many directions chosen without regard to the data stays below the upper bound
             let mut norm = NormSpec::Lp { p }.build_vector(2).unwrap();
+            let fine: Vec<[f64; 2]> = (0..600)
+                .map(|k| (f64::from(k) * std::f64::consts::TAU / 600.0).sin_cos())
+                .map(|(y, x)| [x, y].map(|c| c / norm.value(&[x, y])))
+                .collect();
+            let plane = Plane {
+                inputs: &inputs,
+                signs: &signs,
+                norm: NormSpec::Lp { p }.build_vector(2).unwrap(),
+                kinks: Vec::new(),
+            };
+            let grid = solve_margin(&plane.programme(&fine).unwrap()).unwrap().bracket.lower;
+            assert!(grid <= best.bracket.upper && grid >= 0.9 * best.bracket.lower, "{p}: {grid} {best:?}");
             assert!(best.neurons.iter().all(|(w, _)| (norm.value(w) - 1.0).abs() < 1e-9));
         }
     }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::layers::layer_wise;
 use super::trace::{Trace, potential_of, traces};
-use crate::claims::arithmetic::larger;
+use crate::claims::arithmetic::{larger, smaller};
 use crate::claims::{Claim, ClaimError, Finished, Lab, Outcome};
 use crate::diagnostics::{Balance, neuron_balance};
 use crate::experiments::Task;
@@ -205,7 +205,7 @@ fn spectral(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
             process.advance()?;
             let step: Vec<f64> = process.params().iter().zip(&before).map(|(now, then)| now - then).collect();
             let speeds: Vec<f64> = norms.iter_mut().map(|(range, norm)| norm.value(&step[range.clone()])).collect();
-            let least = speeds.iter().copied().fold(f64::INFINITY, f64::min);
+            let least = speeds.iter().copied().fold(f64::INFINITY, smaller);
             uneven = larger(uneven, 1.0 - least / max_abs(&speeds));
             before.copy_from_slice(process.params());
         }

@@ -76,7 +76,7 @@ impl Path {
 
     /// Between two steps, linearly.
     fn at(&self, u: f64) -> Vec<f64> {
-        let index = self.knots.partition_point(|knot| knot.0 <= u).clamp(1, self.knots.len() - 1);
+        let index = self.knots.partition_point(|knot| knot.0 <= u).min(self.knots.len() - 1).max(1);
         let ((before, x), (after, y)) = (&self.knots[index - 1], &self.knots[index]);
         let s = (u - before) / (after - before);
         x.iter().zip(y).map(|(x, y)| (1.0 - s) * x + s * y).collect()

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::claims::arithmetic::larger;
 use crate::claims::{ClaimError, Lab};
-use crate::driver::Advance;
+use crate::driver::{Advance, DriverError};
 use crate::numeric::log_add_exp;
 use crate::potentials::PotentialSpec;
 
@@ -67,7 +67,7 @@ pub(super) struct Course {
     pub fitted: bool,
     /// Whether the gap was closed.
     pub closed: bool,
-    /// ln t and u = ln 1/L where the gap was first closed.
+    /// ln t and u = ln 1/L where the gap was closed for good.
     pub log_time: f64,
     pub u: f64,
     /// u/gauge^L there.
@@ -136,7 +136,7 @@ impl Course {
                 Ok(Advance::Moved) => {}
                 Ok(Advance::Ended(_)) => break,
                 // a network that tends to 0 slows down for ever
-                Err(_) if process.log_loss() > -1.0 => break,
+                Err(DriverError::Flow { .. }) if process.log_loss() > -1.0 => break,
                 Err(error) => return Err(error.into()),
             }
             let theta = process.params();

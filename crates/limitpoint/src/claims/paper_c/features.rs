@@ -16,7 +16,7 @@ pub(super) const CLAIMS: [Claim; 3] = [
     },
     Claim {
         id: "C.tab2",
-        covers: &[],
+        covers: &["C.fig2R"],
         statement: "In every seed each mirror map ends with the largest margin of its own horizon: hyperbolic entropy ℓ1, \
                     gradient descent ℓ2, cubes ℓ3; all nine means are near the printed ones",
         experiments: &["c-circle"],
@@ -24,9 +24,9 @@ pub(super) const CLAIMS: [Claim; 3] = [
     },
     Claim {
         id: "C.fig2L",
-        covers: &["C.fig2R"],
+        covers: &[],
         statement: "Hyperbolic entropy ends with few active neurons, cubes with nearly all, gradient descent between, in every \
-                    seed; active neurons point where the judge's do",
+                    seed; those of gradient descent point where the judge's do",
         experiments: &["c-circle"],
         try_out: features,
     },
@@ -59,7 +59,7 @@ fn printed_steps(lab: &Lab) -> Result<Outcome, ClaimError> {
         );
     }
     outcome.note(
-        "Open in print: output factor, initial scale, sum or mean, exact or metric step. Here: mean-field output, standard \
+        "At the quick scale runs end at L = 10^−1.5, soon after time is rescaled; at full scale at 10⁻⁵⁰. Open in print: output factor, initial scale, sum or mean, exact or metric step. Here: mean-field output, standard \
          normal weights, summed loss; both steps, which agree. On data that are harder to separate the same rates need millions \
          of steps.",
     );
@@ -73,7 +73,7 @@ fn margins(lab: &Lab) -> Result<Outcome, ClaimError> {
     for ((map, row), range) in MAPS.iter().zip(TABLE_2).zip(ranges) {
         for (k, norm) in NORMS.iter().enumerate() {
             let (centre, spread) = over_seeds(&students, map, |s| s.last()[k]);
-            let holds = (centre / row[k]).ln().abs() <= 0.25;
+            let holds = (centre / row[k] - 1.0).abs() <= 0.25;
             outcome.push(
                 format!("{map}: margin per {norm} norm, mean over seeds"),
                 format!("{:.2e} as printed, within 25 %", row[k]),
@@ -139,7 +139,7 @@ fn features(lab: &Lab) -> Result<Outcome, ClaimError> {
     outcome.at_most("hyp: active neurons, most", extreme(0).1, 10.0);
     outcome.at_least("gradient: active neurons, fewest", extreme(1).0, 20.0);
     outcome.at_most("gradient: active neurons, most", extreme(1).1, 90.0);
-    outcome.at_least("cube: active neurons, fewest", extreme(2).0, 90.0);
+    outcome.at_least("cube: active neurons, fewest", extreme(2).0, 95.0);
     // where gradient descent's neurons point: at the directions of the judge's solution, as the ℓ2 problem asks
     let first = of(&students, "gradient");
     let best = judge(lab, first[0])?;

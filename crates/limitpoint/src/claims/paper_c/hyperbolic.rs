@@ -49,10 +49,11 @@ struct Path {
 
 impl Path {
     fn at(&self, tau: f64) -> Vec<f64> {
-        let index = self.knots.partition_point(|knot| knot.0 <= tau).clamp(1, self.knots.len() - 1);
+        let index = self.knots.partition_point(|knot| knot.0 <= tau).min(self.knots.len() - 1).max(1);
         let ((t0, x0, v0), (t1, x1, v1)) = (&self.knots[index - 1], &self.knots[index]);
         let h = t1 - t0;
-        let s = (tau - t0) / h;
+        // no cubic beyond the last step
+        let s = ((tau - t0) / h).min(1.0);
         let value = |i: usize| {
             (1.0 - s).powi(2) * ((1.0 + 2.0 * s) * x0[i] + s * h * v0[i])
                 + s * s * ((3.0 - 2.0 * s) * x1[i] - (1.0 - s) * h * v1[i])

@@ -19,7 +19,7 @@ pub(super) const CLAIMS: [Claim; 3] = [
         id: "C.thm4.7",
         covers: &["C.thmG2", "C.defG3", "C.defG4"],
         statement: "For p = 3 and 4 the direction of the weights tends to a KKT point of min ½φ² subject to qᵢ ≥ 1, φ \
-                    the horizon, whatever λ is: alignment tends to 1, the slack falls like 1/ln(1/L), and the judge's \
+                    the horizon, whatever λ is: alignment tends to 1, the slack falls at least like 1/ln(1/L), and the judge's \
                     tangent problem closes",
         experiments: &["c-flows"],
         try_out: limits,

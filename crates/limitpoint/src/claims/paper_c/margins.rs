@@ -179,7 +179,7 @@ fn monotony(lab: &Lab) -> Result<Outcome, ClaimError> {
             sketch = sketch.curve(trace.flow.clone(), points);
         }
     }
-    outcome.at_least("runs that separate their data", traces.len() as f64, 15.0);
+    outcome.at_least("share of runs that separate their data", traces.len() as f64 / planned(lab) as f64, 0.5);
     if traces.len() < planned(lab) {
         let left = planned(lab) - traces.len();
         outcome.note(format!(
@@ -216,7 +216,10 @@ fn loss_bound(lab: &Lab) -> Result<Outcome, ClaimError> {
         let sides = sides(trace);
         // t − t₀ is a difference of two times, exact only after some steps
         least = sides.iter().skip(5).map(|[left, right]| left - right).fold(least, smaller);
-        let (Some((first, last)), Some([left, right])) = (trace.ends(), sides.last()) else { continue };
+        let (Some((first, last)), Some([left, right])) = (trace.ends(), sides.last()) else {
+            outcome.push(format!("{}: the run", trace.what), "reaches its end", "stopped early", false);
+            continue;
+        };
         loss = larger(loss, -last.u);
         growth = smaller(growth, last.conjugate / first.conjugate);
         // dG/dt = L² γ̃^{α/L} (Σ rᵢqᵢ/u)² (αQ/p²)/β², and t is made of its last moments

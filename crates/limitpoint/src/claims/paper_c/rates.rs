@@ -133,12 +133,7 @@ fn rates(lab: &Lab) -> Result<Outcome, ClaimError> {
         let power = theory.alpha / theory.degree;
         let margin = theory.limit_margin.unwrap_or(f64::NAN);
         let constant = report.constant.map_or(f64::NAN, |constant| constant.last);
-        let exact = theory.alpha <= 2.0;
-        if exact {
-            outcome.near(format!("{name}: L t (ln t)^(2−α/L) over its sharp constant at the end"), constant, 1.0, 0.1);
-        } else {
-            outcome.at_most(format!("{name}: L t (ln t)^(2−α/L) over its sharp constant at the end"), constant, 1.1);
-        }
+        outcome.near(format!("{name}: L t (ln t)^(2−α/L) over its sharp constant at the end"), constant, 1.0, 0.1);
         for fit in &report.fits {
             let limit = match fit.law {
                 RateLaw::LossInItsLog | RateLaw::NormInLogTime => fit.limit,

@@ -183,5 +183,6 @@ fn windows(trace: &Trace, stream: &mut crate::numeric::RandomStream) -> (f64, f6
         let least = window.iter().map(gap).fold(f64::INFINITY, smaller);
         means = larger(means, ratio * least * (last.conjugate / first.conjugate).ln() / gain);
     }
-    (integrals, means)
+    // without a window nothing was compared
+    if integrals == f64::NEG_INFINITY { (f64::NAN, f64::NAN) } else { (integrals, means) }
 }

@@ -22,14 +22,31 @@ pub(super) fn convexity(curve: &ScalarCurve) -> Shape {
     shape(curve, 0.0, |sample| (sample.curvature, sample.curvature_doubt))
 }
 
+/// A stretch with r″ = 0 that begins no further out than |t| = 1, so that it is no underflow of a function that falls off.
+pub(super) fn flat(curve: &ScalarCurve) -> Option<[f64; 2]> {
+    let ascending = places(-1.0).collect::<Vec<_>>().into_iter().rev().chain(places(1.0));
+    let mut stretches = Vec::<[f64; 2]>::new();
+    let mut before = false;
+    for t in ascending {
+        let sample = curve.sample(t);
+        let here = sample.value.is_finite() && sample.curvature == 0.0;
+        match (here, before, stretches.last_mut()) {
+            (true, true, Some(stretch)) => stretch[1] = t,
+            (true, ..) => stretches.push([t, t]),
+            _ => {}
+        }
+        before = here;
+    }
+    stretches.into_iter().find(|[from, to]| from < to && from.abs().min(to.abs()) <= 1.0 || from * to < 0.0)
+}
+
 /// 1 − t² r″/(α q) ≥ 0.
 pub(super) fn condition(curve: &ScalarCurve, degree: f64) -> CurvatureCondition {
     let slack = |sample: &ScalarSample| {
         let (growth, whole) = (sample.t * sample.t * sample.curvature, degree * sample.conjugate);
-        let doubt = (sample.t * sample.t * sample.curvature_doubt + degree * sample.conjugate_doubt) / whole.abs();
-        // where q itself is 0 or less the condition says t² r″ ≤ 0
-        let value = if whole > 0.0 { 1.0 - growth / whole } else { -growth };
-        (value, doubt)
+        let size = whole.abs().max(growth.abs());
+        let doubt = (sample.t * sample.t * sample.curvature_doubt + degree * sample.conjugate_doubt) / size;
+        ((whole - growth) / size, doubt)
     };
     // the least constant that mends it, unless it is still growing at the end of the range
     let missing = |t: f64| {

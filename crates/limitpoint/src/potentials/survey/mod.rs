@@ -52,6 +52,8 @@ pub struct Survey {
     pub remarks: Vec<String>,
     /// Whether r″ > 0.
     pub convex: Shape,
+    /// A stretch around or next to 0 on which r″ = 0, so that ∇R has no inverse: from, to.
+    pub flat: Option<[f64; 2]>,
     /// Whether α q ≥ t² r″, where there is an α.
     pub curvature_condition: Option<CurvatureCondition>,
     /// The limit, if there is one.
@@ -175,6 +177,7 @@ impl Survey {
             samples: measure::samples(curve, turning_scale),
             local_degrees: [1.0, -1.0].map(|side| measure::local_degrees(curve, side, turning_scale)),
             convex,
+            flat: measure::flat(curve),
             curvature_condition,
             limit,
             no_limit,
@@ -185,9 +188,10 @@ impl Survey {
         survey
     }
 
-    /// Whether it is a mirror potential with a homogeneous limit.
+    /// Whether it is a mirror potential with a homogeneous limit that its flow can reach.
     pub fn has_limit(&self) -> bool {
-        self.convex.holds && self.limit.is_some()
+        let reaches = self.limit.as_ref().is_some_and(|limit| !words::is_bounded(limit));
+        self.convex.holds && self.flat.is_none() && reaches
     }
 }
 

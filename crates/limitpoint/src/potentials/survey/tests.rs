@@ -51,9 +51,9 @@ fn every_separable_potential_of_the_catalogue_is_surveyed_as_it_says_of_itself()
 #[test]
 fn words_name_the_problem() {
     assert!(
-        survey("hyperbolic:0.1")
-            .answer
-            .ends_with("the ℓ₁ norm; mirror flow with this potential solves min ½‖θ‖₁² subject to qᵢ ≥ 1")
+        survey("hyperbolic:0.1").answer.ends_with(
+            "the ℓ₁ norm; mirror flow with this potential tends to KKT points of min ½‖θ‖₁² subject to qᵢ ≥ 1"
+        )
     );
     assert!(survey("t^4/4").answer.contains("α = 4: a multiple of the ℓ₄ norm"), "{}", survey("t^4/4").answer);
     assert!(survey("entropy").answer.contains("positive weights"), "{}", survey("entropy").answer);
@@ -135,4 +135,15 @@ fn nonsense_is_refused_with_a_remedy() {
     assert!(refuse("hyperbolic:-1").contains("should be positive"));
     assert!(refuse("squared-lp:1.5").contains("or a formula in t"));
     assert!(refuse("t^").contains("ends too early"));
+}
+
+#[test]
+fn potentials_without_an_inverse_or_with_bounded_slope_are_refused() {
+    // flat for |t| < 1, and |t|²/2 − … beyond
+    let flat = Survey::of(&"((|t| - 1 + abs(|t| - 1))/2)^2/2".parse().unwrap());
+    assert!(flat.flat.is_some() && !flat.has_limit() && flat.answer.contains("no inverse"), "{}", flat.answer);
+    // underflow far out is no flat stretch
+    assert!(Survey::of(&"exp(t)".parse().unwrap()).flat.is_none());
+    let bounded = Survey::of(&"-(t^2 + 1)^0.25".parse().unwrap());
+    assert!(!bounded.has_limit(), "{}", bounded.answer);
 }

@@ -103,9 +103,17 @@ pub(super) fn answer(survey: &Survey) -> String {
     if !survey.convex.holds {
         return format!("not a mirror potential: it is not convex, R″ < 0 {}", stretches(&survey.convex));
     }
+    if let Some([from, to]) = survey.flat {
+        let (from, to) = (number(from), number(to));
+        return format!("not a mirror potential: R″ = 0 from t = {from} to {to}, so that ∇R has no inverse");
+    }
     match (&survey.limit, &survey.no_limit) {
+        (Some(limit), _) if is_bounded(limit) => format!(
+            "α = {} is below 1: R′ stays bounded, so that mirror flow cannot go on for ever and reaches no limit",
+            number(limit.degree)
+        ),
         (Some(limit), _) => format!(
-            "α = {}: {}; mirror flow with this potential solves min ½{} subject to qᵢ ≥ 1",
+            "α = {}: {}; mirror flow with this potential tends to KKT points of min ½{} subject to qᵢ ≥ 1",
             number(limit.degree),
             limit.name,
             squared(&limit.formula)
@@ -113,6 +121,11 @@ pub(super) fn answer(survey: &Survey) -> String {
         (None, Some(found)) => found.reason.clone(),
         (None, None) => "no limit".into(),
     }
+}
+
+/// Whether R′ stays bounded: the dual variables can move only so far.
+pub(super) fn is_bounded(limit: &LimitGauge) -> bool {
+    limit.degree < 1.0 - 1e-6
 }
 
 /// φ² from φ.
@@ -140,12 +153,6 @@ pub(super) fn remarks(survey: &Survey, shifted: bool) -> Vec<String> {
             "What follows is about Q(∇R) as a function; there is no mirror flow of a potential that is not convex."
                 .into(),
         );
-    }
-    if limit.degree < 1.0 - 1e-6 {
-        remarks.push(format!(
-            "α = {} is below 1: R′ stays bounded, so the dual variables can move only so far and the flow cannot go on for ever.",
-            number(limit.degree)
-        ));
     }
     if let Some(condition) = &survey.curvature_condition {
         let [low, high] = condition.shape.range;
