@@ -56,10 +56,9 @@ fn describe(survey: &Survey) -> String {
         );
     }
     if let Some(condition) = &survey.curvature_condition {
-        let worst = condition
-            .shape
-            .smallest
-            .map_or_else(String::new, |[place, value]| format!("; least 1 − θᵀHθ/(αQ) {value:.4e} at t = {place:.3e}"));
+        let worst = condition.shape.smallest.map_or_else(String::new, |[place, value]| {
+            format!("; least (αQ − θᵀHθ)/max(αQ, θᵀHθ) {value:.4e} at t = {place:.3e}")
+        });
         text += &format!("αQ ≥ θᵀHθ     {}{worst}\n", if condition.shape.holds { "yes" } else { "no" });
     }
     if let Some(limit) = &survey.limit {

@@ -9,8 +9,7 @@ use crate::claims::{ClaimError, Lab};
 use crate::losses::Loss;
 
 /// The losses of Remarks A.1 and A.2 and the two that Assumption (B3) adds, as the command line writes them.
-pub(super) const LOSSES: [&str; 4] =
-    ["exponential", "logistic", "power-exponential(power=3)", "power-logistic(power=3)"];
+pub(super) const LOSSES: [&str; 4] = ["exponential", "logistic", "power-exponential(k=3)", "power-logistic(k=3)"];
 
 /// One watched flow for every loss, depth and seed whose start leads to separated data.
 pub(super) fn traces(lab: &Lab) -> Result<Arc<Vec<Trace>>, ClaimError> {

@@ -72,6 +72,7 @@ fn monotony(lab: &Lab) -> Result<Outcome, ClaimError> {
     for trace in traces.iter().filter(|trace| trace.complete()) {
         let fall = trace.fall(|m| trace.soft_margin(m));
         outcome.at_most(format!("{}: largest relative fall of the smoothed margin", trace.what), fall, 1e-12);
+        outcome.at_most(format!("{}: largest relative fall of ρ", trace.what), trace.fall(|m| m.size), 0.0);
         for pair in trace.moments.windows(2) {
             let grown = (pair[1].size / pair[0].size).ln();
             // below this the gain, of the order of the turn squared, is lost in rounding
@@ -83,7 +84,12 @@ fn monotony(lab: &Lab) -> Result<Outcome, ClaimError> {
         let (Some(first), Some(last)) = (trace.moments.first(), trace.moments.last()) else { continue };
         let apart = |m: &Moment| 1.0 - m.soft / m.smallest;
         outcome.at_least(format!("{}: ln 1/L at the end", trace.what), last.u, 100.0);
-        outcome.at_least(format!("{}: ρ at the end over ρ at separation", trace.what), last.size / first.size, 1.5);
+        // f(q) has the degree kL in the weights: ρ^{kL} doubles with ln 1/L once the direction settles, and grows by less
+        // while the margin itself still grows
+        let power = if trace.end.task.recipe.loss.key().starts_with("power") { 3.0 } else { 1.0 };
+        let half = trace.moments.iter().find(|m| m.u >= 0.5 * last.u).unwrap_or(first);
+        let grown = (last.size / half.size).powf(power * trace.degree);
+        outcome.at_least(format!("{}: growth of ρ^(kL) while ln 1/L doubles at the end", trace.what), grown, 1.1);
         outcome.at_most(
             format!("{}: 1 − γ̃/γ̄ at the end over that at separation", trace.what),
             apart(last) / apart(first),
