@@ -31,8 +31,11 @@ pub(super) const CLAIMS: [Claim; 3] = [
     },
 ];
 
+/// A loss with its name.
+type Named = (&'static str, Box<dyn Loss>);
+
 /// The losses by name.
-fn losses() -> Result<Vec<(&'static str, Box<dyn Loss>)>, ClaimError> {
+fn losses() -> Result<Vec<Named>, ClaimError> {
     LOSSES.iter().map(|text| Ok((*text, text.parse::<LossSpec>()?.build()?))).collect()
 }
 
@@ -94,8 +97,8 @@ fn printed_slope(_: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let loss = LossSpec::Logistic.build()?;
     if let Some(tail) = loss.tail() {
-        for u in [0.5, 1.0, 2.0] {
-            let printed = (-u as f64).exp() / (-u as f64).exp().exp_m1();
+        for u in [0.5f64, 1.0, 2.0] {
+            let printed = (-u).exp() / (-u).exp().exp_m1();
             outcome.near(
                 format!("u = {u}: printed g′(u) times f′(g(u))"),
                 printed * tail.f_prime(tail.g(u)),

@@ -3,7 +3,7 @@
 use crate::claims::arithmetic::{larger, smaller};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::linalg::{Matrix, dot};
-use crate::models::{Compute, ModelSpec};
+use crate::models::{Compute, Model, ModelSpec};
 use crate::numeric::Streams;
 
 pub(super) const CLAIMS: [Claim; 2] = [
@@ -25,8 +25,11 @@ pub(super) const CLAIMS: [Claim; 2] = [
     },
 ];
 
-/// Every homogeneous model of the library on random inputs, with its degree and parameters.
-fn models(seed: u64) -> Result<Vec<(String, Box<dyn crate::models::Model>, Vec<f64>)>, ClaimError> {
+/// A model with its name and random weights.
+type Drawn = (String, Box<dyn Model>, Vec<f64>);
+
+/// Every homogeneous model of the library on random inputs.
+fn models(seed: u64) -> Result<Vec<Drawn>, ClaimError> {
     let mut all = Vec::new();
     for (index, spec) in ModelSpec::examples().into_iter().enumerate() {
         let streams = Streams::new(seed + index as u64);
@@ -60,9 +63,9 @@ fn homogeneity(_: &Lab) -> Result<Outcome, ClaimError> {
         let gradients = model.per_example_gradients(&theta, 0);
         let size = gradients.data.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
         let (mut euler, mut scaling) = (0.0, 0.0);
-        for n in 0..scores.len() {
+        for (n, score) in scores.iter().enumerate() {
             let outward: f64 = trainable.iter().map(|r| dot(&theta[r.clone()], &gradients.row(n)[r.clone()])).sum();
-            euler = larger(euler, (outward - degree * scores[n]).abs() / (size * crate::linalg::norm2(&theta)));
+            euler = larger(euler, (outward - degree * score).abs() / (size * crate::linalg::norm2(&theta)));
         }
         for c in [0.25, 3.0] {
             let moved = model.per_example_gradients(&scaled(c), 0);
