@@ -30,6 +30,11 @@ tests! {
     gradients_of_homogeneous_models_are_homogeneous: "D.thmB2",
     the_margin_problem_satisfies_the_constraint_qualification: "D.defC2",
     loss_and_norm_have_the_rates_of_their_degree: "D.thm4.3",
+    limit_directions_are_kkt_points: "D.thm4.4",
+    the_trajectory_is_an_approximate_kkt_point: "D.lemC8",
+    the_limit_is_the_machine_of_its_own_gradients: "D.cor4.5",
+    the_margin_per_product_of_layers_never_falls: "D.eq4",
+    the_product_of_layers_is_at_most_a_power_of_the_norm: "D.norm",
 }
 
 /// Models of degree 1, 2 and 3.

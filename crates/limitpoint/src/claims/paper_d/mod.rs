@@ -6,20 +6,32 @@
 //! | `flows` | the gradient flows that the theorems are tried on |
 //! | `margins` | 4.1, A.1–A.2, B.1: smoothed margins and how they grow |
 //! | `growth` | B, C.3, D.2: norm, loss and angle along the flow |
+//! | `stationarity` | 4.3, C: KKT points |
+//! | `layers` | G: margins per the product of the layers' norms |
 //! | `rates` | 4.2, A.4: how fast the loss falls |
 //! | `models` | B.1, C.1: homogeneity of subdifferentials, constraint qualification |
 
 mod flows;
 mod growth;
+mod layers;
 mod losses;
 mod margins;
 mod models;
 mod rates;
+mod stationarity;
 
 use super::Claim;
 
 /// All claims of the paper that can be run, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 5] = [&margins::CLAIMS, &growth::CLAIMS, &losses::CLAIMS, &models::CLAIMS, &rates::CLAIMS];
+    let parts: [&[Claim]; 7] = [
+        &margins::CLAIMS,
+        &growth::CLAIMS,
+        &losses::CLAIMS,
+        &models::CLAIMS,
+        &rates::CLAIMS,
+        &stationarity::CLAIMS,
+        &layers::CLAIMS,
+    ];
     parts.concat()
 }
