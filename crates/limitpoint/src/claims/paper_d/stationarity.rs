@@ -118,7 +118,8 @@ fn approximate_points(lab: &Lab) -> Result<Outcome, ClaimError> {
 
 fn machine(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
-    let levels = [-10.0, -100.0, lab.choose(-1000.0, -4343.0)];
+    // the gap falls by a factor of about four while ln 1/L grows tenfold
+    let levels = [-10.0, -1000.0, -300_000.0];
     let mut tasks = Vec::new();
     for level in levels {
         for task in lab.tasks("d-flows", &[format!("stop.log10_loss={level}"), "stop.steps=1000000".to_owned()])? {
@@ -140,7 +141,7 @@ fn machine(lab: &Lab) -> Result<Outcome, ClaimError> {
     let words: Vec<String> = gaps.iter().map(|(level, gap, _)| format!("{gap:.1e} at L = 1e{level}")).collect();
     let falling = gaps.windows(2).all(|pair| pair[1].1 < pair[0].1);
     outcome.push("relative duality gap of the machine with frozen gradients", "falls", words.join(", "), falling);
-    outcome.at_most("that at the end", gaps.last().map_or(f64::NAN, |(_, gap, _)| *gap), 1e-2);
+    outcome.at_most("that at the end", gaps.last().map_or(f64::NAN, |(_, gap, _)| *gap), 1e-3);
     let least = gaps.iter().map(|(_, _, least)| -least).fold(f64::NEG_INFINITY, larger);
     outcome.at_most("minus the least eigenvalue of the Gram matrix over the largest", least, 1e-12);
     Ok(outcome)
