@@ -54,8 +54,8 @@ fn definitions(lab: &Lab) -> Result<Outcome, ClaimError> {
                 _ => f64::NAN,
             }
         };
-        // e^−u is no longer a float far out, and next to 1 its logarithm has few digits
-        let early = trace.moments.iter().filter(|m| (1e-3..100.0).contains(&m.u));
+        // e^−u is no longer a float far out, and the logarithm of a number next to 1 has few digits
+        let early = trace.moments.iter().filter(|m| m.u < 100.0 && m.soft > 0.1);
         let worst = early.map(|m| (m.soft / direct(m) - 1.0).abs()).fold(0.0, larger);
         outcome.at_most(format!("{}: g(ln 1/L) against its definition, relative", trace.what), worst, 1e-12);
         let above = trace.moments.iter().map(|m| m.soft / m.smallest - 1.0).fold(f64::NEG_INFINITY, larger);
