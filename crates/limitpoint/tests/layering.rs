@@ -67,7 +67,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     // a network is advised by its shape alone: no data, no runs
-    ("advice", &["linalg", "params", "potentials", "models"]),
+    ("advice", &["linalg", "params", "norms", "potentials", "models"]),
     // `schedules` because the loop asks them for steps and tells them the outcome; `diagnostics` only for `Point`, which
     // the loop fills in for observers
     ("driver", &["params", "objective", "optimisers", "flows", "observers", "schedules", "diagnostics"]),

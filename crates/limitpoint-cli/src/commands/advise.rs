@@ -74,11 +74,11 @@ pub fn run(arguments: &Advise) -> anyhow::Result<ExitCode> {
     advise(mirror)
 }
 
-/// A network, the largest dual norm of its inputs by p, and its outputs.
+/// A network, the largest dual norm of its inputs by family, and its outputs.
 struct Subject {
     network: Architecture,
     words: String,
-    input_norm: Box<dyn Fn(f64) -> f64>,
+    input_norm: Box<dyn Fn(MirrorFamily) -> f64>,
     outputs: usize,
     /// In front of the output.
     factor: f64,
@@ -96,12 +96,7 @@ fn advise(arguments: &Mirror) -> anyhow::Result<ExitCode> {
     if !arguments.deviation.is_empty() {
         subject.network = subject.network.with_deviations(&arguments.deviation)?;
     }
-    let p = match family {
-        MirrorFamily::Euclidean => 2.0,
-        MirrorFamily::Hyperbolic => 1.0,
-        MirrorFamily::Smoothed { p } => p,
-    };
-    let bound = margin_bound(family, &subject.network, (subject.input_norm)(p), subject.outputs);
+    let bound = margin_bound(family, &subject.network, (subject.input_norm)(family), subject.outputs);
     let margin = match (arguments.margin, bound) {
         (Some(margin), _) => LimitMargin::Known(margin),
         (None, Some(bound)) => LimitMargin::AtMost(subject.factor * bound),
@@ -125,7 +120,7 @@ fn of_shape(inputs: usize, widths: &[usize], outputs: usize) -> anyhow::Result<S
     let network = Architecture::relu(inputs, widths, outputs, &Initialiser::HeNormal { scale: 1.0 })?;
     let shape: Vec<String> = [&[inputs], widths, &[outputs]].concat().iter().map(usize::to_string).collect();
     // entries between −1 and 1
-    let input_norm = move |p: f64| if p == 1.0 { 1.0 } else { (inputs as f64).powf(1.0 - 1.0 / p) };
+    let input_norm = move |family| dual_norms(family, [vec![1.0; inputs].as_slice()].into_iter());
     let words = format!("{} ReLU network, inputs between −1 and 1", shape.join("-"));
     Ok(Subject { network, words, input_norm: Box::new(input_norm), outputs, factor: 1.0 })
 }
@@ -142,21 +137,21 @@ fn of_experiment(name: &str, overrides: &[String]) -> anyhow::Result<Subject> {
     let network = Architecture::of_layout(objective.layout(), objective.homogeneity(), &recipe.initialiser)
         .with_context(|| format!("no advice for '{name}'"))?;
     let outputs = if objective.per_example() > 1 { 2 } else { 1 };
-    let norm = move |p: f64| match &data.inputs {
-        Inputs::Dense(inputs) => (0..data.len()).map(|n| dual_norm(inputs.row(n), p)).fold(0.0, f64::max),
+    let norm = move |family| match &data.inputs {
+        Inputs::Dense(inputs) => dual_norms(family, (0..data.len()).map(|n| inputs.row(n))),
         Inputs::Sparse(_) => f64::NAN,
     };
     let words = format!("the network of '{name}'");
     Ok(Subject { network, words, input_norm: Box::new(norm), outputs, factor: recipe.model.output_factor() })
 }
 
-/// ‖x‖_{p'}, 1/p + 1/p' = 1.
-fn dual_norm(x: &[f64], p: f64) -> f64 {
-    if p == 1.0 {
-        return x.iter().fold(0.0, |most, value| f64::max(most, value.abs()));
+/// The largest dual norm of some inputs; not a number where the family has no norm.
+fn dual_norms<'a>(family: MirrorFamily, mut inputs: impl Iterator<Item = &'a [f64]>) -> f64 {
+    let Some(first) = inputs.next() else { return f64::NAN };
+    match family.norm().build_vector(first.len()) {
+        Ok(mut norm) => inputs.fold(norm.dual(first), |most, x| most.max(norm.dual(x))),
+        Err(_) => f64::NAN,
     }
-    let dual = p / (p - 1.0);
-    x.iter().map(|value| value.abs().powf(dual)).sum::<f64>().powf(1.0 / dual)
 }
 
 /// The table and what it means.

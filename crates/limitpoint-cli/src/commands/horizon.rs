@@ -78,7 +78,7 @@ fn describe(survey: &Survey) -> String {
                 row.scale,
                 row.axis,
                 row.diagonal,
-                if row.gap.abs() < 5e-7 { 0.0 } else { 100.0 * row.gap },
+                row.gap_percent(),
                 row.local_degree
             );
         }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::AdviceError;
 use crate::models::Spread;
+use crate::norms::NormSpec;
 use crate::potentials::{Hyperbolic, PotentialError, ScalarPotential, Smoothed};
 
 /// The potentials there is advice for; λ is what the advice is about.
@@ -25,6 +26,24 @@ pub enum MirrorFamily {
 }
 
 impl MirrorFamily {
+    /// The degree α of the horizon, a multiple of the ℓα norm.
+    pub fn degree(&self) -> f64 {
+        match *self {
+            Self::Euclidean => 2.0,
+            Self::Hyperbolic => 1.0,
+            Self::Smoothed { p } => p,
+        }
+    }
+
+    /// The ℓα norm.
+    pub fn norm(&self) -> NormSpec {
+        match *self {
+            Self::Euclidean => NormSpec::L2,
+            Self::Hyperbolic => NormSpec::L1,
+            Self::Smoothed { p } => NormSpec::Lp { p },
+        }
+    }
+
     /// 1/r″(t).
     pub fn inverse_curvature(&self, lambda: f64, t: f64) -> Result<f64, PotentialError> {
         Ok(1.0

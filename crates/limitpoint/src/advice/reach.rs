@@ -72,11 +72,8 @@ fn sum(network: &Architecture, lambdas: &[f64], term: impl Fn(f64, f64) -> f64) 
 /// degrees of layers differ from 1 or a layer is frozen. Differences of two outputs double it, for more than one class; a
 /// factor in front of the output is the caller's to multiply with.
 pub fn margin_bound(family: MirrorFamily, network: &Architecture, inputs: f64, outputs: usize) -> Option<f64> {
-    let (p, coefficient) = match family {
-        MirrorFamily::Euclidean => (2.0, 1.0),
-        MirrorFamily::Hyperbolic => (1.0, 1.0),
-        MirrorFamily::Smoothed { p } => (p, p - 1.0),
-    };
+    let p = family.degree();
+    let coefficient = if matches!(family, MirrorFamily::Smoothed { .. }) { p - 1.0 } else { 1.0 };
     if !network.multilinear || network.degree != network.layers.len() as f64 {
         return None;
     }

@@ -74,6 +74,14 @@ pub struct Finished {
     pub reason: StopReason,
 }
 
+impl Finished {
+    /// Whether it got down to the loss at which it was to stop; false where none was set.
+    pub(super) fn reached_its_loss(&self) -> bool {
+        let target = self.task.recipe.stop.log10_loss.unwrap_or(f64::NEG_INFINITY);
+        self.log_loss <= target * std::f64::consts::LN_10
+    }
+}
+
 impl Lab {
     /// A laboratory that runs claims at this scale.
     pub fn new(scale: Scale) -> Self {

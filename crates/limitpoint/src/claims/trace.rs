@@ -1,7 +1,7 @@
 //! Steepest flows that are watched at every step: what the theorems of papers A and D speak of.
 
 use crate::certificates::{BregmanProximity, Measure, bregman_proximity};
-use crate::claims::arithmetic::larger;
+use crate::claims::arithmetic::largest_fall;
 use crate::claims::{ClaimError, Finished, Lab};
 use crate::diagnostics::{kkt_measure, soft_margin_growth, stationarity_residual};
 use crate::driver::Advance;
@@ -145,6 +145,11 @@ impl Trace {
         Ok(Self { what, optimiser, degree, margins, parameters, moments, end })
     }
 
+    /// (ln 1/L, ln t) of every moment.
+    pub fn course(&self) -> Vec<[f64; 2]> {
+        self.moments.iter().map(|m| [m.u, m.log_time]).collect()
+    }
+
     /// The soft margin at a moment.
     pub fn soft_margin(&self, moment: &Moment) -> f64 {
         moment.soft / moment.size.powf(self.degree)
@@ -152,16 +157,12 @@ impl Trace {
 
     /// The largest relative fall of a quantity from one moment to the next.
     pub fn fall(&self, quantity: impl Fn(&Moment) -> f64) -> f64 {
-        self.moments.windows(2).fold(0.0, |worst, pair| {
-            let (old, new) = (quantity(&pair[0]), quantity(&pair[1]));
-            larger(worst, (old - new) / old.abs())
-        })
+        largest_fall(self.moments.iter().map(quantity))
     }
 
     /// Whether the run got to its end with enough steps behind separation to prove something.
     pub fn complete(&self) -> bool {
-        let target = self.end.task.recipe.stop.log10_loss.unwrap_or(f64::NEG_INFINITY);
-        self.moments.len() > 100 && self.end.log_loss <= target * std::f64::consts::LN_10
+        self.moments.len() > 100 && self.end.reached_its_loss()
     }
 }
 

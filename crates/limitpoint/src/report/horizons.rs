@@ -133,7 +133,7 @@ fn table(survey: &Survey) -> String {
             plain(row.scale),
             row.axis,
             row.diagonal,
-            percent(row.gap),
+            row.gap_percent(),
             row.local_degree
         )
     };
@@ -146,11 +146,6 @@ fn table(survey: &Survey) -> String {
          <th scope=\"col\">gap to the limit</th><th scope=\"col\">local degree</th></tr></thead>\n<tbody>\n{rows}</tbody>\
          </table></div>\n"
     )
-}
-
-/// Per cent; what is nothing but rounding is 0.
-fn percent(gap: f64) -> f64 {
-    if gap.abs() < 5e-7 { 0.0 } else { 100.0 * gap }
 }
 
 /// A number without trailing zeros.

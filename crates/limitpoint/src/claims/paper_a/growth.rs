@@ -1,12 +1,12 @@
 //! Proposition A.3 and Lemmas A.4, A.6 and A.15: how loss, norm and direction move; the modular norm's equal speeds.
 
 use super::flows::{exponential, traces};
-use crate::claims::arithmetic::{larger, log_integral, smaller};
+use crate::claims::arithmetic::{larger, loss_bound_sides, smaller};
 use crate::claims::trace::{Trace, norm_of};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::linalg::dot;
 use crate::norms::NormSpec;
-use crate::numeric::{LogScaled, Streams, log_add_exp};
+use crate::numeric::{LogScaled, Streams};
 use crate::optimisers::OptimiserSpec;
 use crate::params::ParamLayout;
 use crate::schedules::StepContext;
@@ -122,16 +122,9 @@ fn subdifferential(lab: &Lab) -> Result<Outcome, ClaimError> {
 /// ln of both sides of the lemma at every moment: ∫ v^{2/L−2} e^v dv from u(t₀), and L² γ̃(t₀)^{2/L} (t − t₀).
 fn sides(trace: &Trace) -> Vec<[f64; 2]> {
     let Some(first) = trace.moments.first() else { return Vec::new() };
-    let (degree, mut integral) = (trace.degree, f64::NEG_INFINITY);
+    let degree = trace.degree;
     let constant = 2.0 * degree.ln() + 2.0 / degree * trace.soft_margin(first).ln();
-    let mut sides = Vec::new();
-    for pair in trace.moments.windows(2) {
-        let piece = log_integral(pair[0].u, pair[1].u, |v| (2.0 / degree - 2.0) * v.ln() + v);
-        integral = log_add_exp(integral, piece);
-        let ago = first.log_time - pair[1].log_time;
-        sides.push([integral, constant + pair[1].log_time + (-ago.exp()).ln_1p()]);
-    }
-    sides
+    loss_bound_sides(&trace.course(), constant, |v| (2.0 / degree - 2.0) * v.ln() + v)
 }
 
 fn rate(lab: &Lab) -> Result<Outcome, ClaimError> {

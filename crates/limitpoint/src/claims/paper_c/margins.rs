@@ -2,10 +2,10 @@
 
 use super::identities::{draw, layout_for};
 use super::trace::{Moment, Trace, planned, traces, uniform};
-use crate::claims::arithmetic::{larger, log_integral, smaller};
+use crate::claims::arithmetic::{larger, loss_bound_sides, smaller};
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::linalg::dot;
-use crate::numeric::{Streams, log_add_exp};
+use crate::numeric::Streams;
 use crate::potentials::PotentialSpec;
 
 pub(super) const CLAIMS: [Claim; 5] = [
@@ -197,16 +197,10 @@ fn monotony(lab: &Lab) -> Result<Outcome, ClaimError> {
 /// t₀).
 fn sides(trace: &Trace) -> Vec<[f64; 2]> {
     let Some(first) = trace.moments.first() else { return Vec::new() };
-    let (power, mut integral) = (trace.alpha / trace.degree, f64::NEG_INFINITY);
+    let power = trace.alpha / trace.degree;
     let constant = 2.0 * trace.degree.ln() + power * trace.soft_margin(first).ln();
-    let mut sides = Vec::new();
-    for pair in trace.moments.windows(2) {
-        let piece = log_integral(pair[0].u, pair[1].u, |v| (power - 2.0) * v.ln() + v);
-        integral = log_add_exp(integral, piece);
-        let ago = first.log_time - pair[1].log_time;
-        sides.push([integral, constant + pair[1].log_time + (-ago.exp()).ln_1p()]);
-    }
-    sides
+    let course: Vec<[f64; 2]> = trace.moments.iter().map(|m| [m.u, m.log_time]).collect();
+    loss_bound_sides(&course, constant, |v| (power - 2.0) * v.ln() + v)
 }
 
 fn loss_bound(lab: &Lab) -> Result<Outcome, ClaimError> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::certificates::{KktBounds, Measure, mirror_bounds};
-use crate::claims::arithmetic::{distance, larger};
+use crate::claims::arithmetic::{distance, larger, largest_fall};
 use crate::claims::{ClaimError, Finished, Lab};
 use crate::diagnostics::{Balance, Point, neuron_balance};
 use crate::driver::{Advance, DriverError};
@@ -152,10 +152,7 @@ impl Trace {
 
     /// The largest relative fall of a quantity from one moment to the next.
     pub fn fall(&self, quantity: impl Fn(&Moment) -> f64) -> f64 {
-        self.moments.windows(2).fold(0.0, |worst, pair| {
-            let (old, new) = (quantity(&pair[0]), quantity(&pair[1]));
-            larger(worst, (old - new) / old.abs())
-        })
+        largest_fall(self.moments.iter().map(quantity))
     }
 
     /// The largest value of a quantity; NaN if one is NaN or there is none.
@@ -165,8 +162,7 @@ impl Trace {
 
     /// The first and the last moment, of runs that got to their end with enough steps to prove something.
     pub fn ends(&self) -> Option<(&Moment, &Moment)> {
-        let target = self.end.task.recipe.stop.log10_loss.unwrap_or(f64::NEG_INFINITY);
-        let complete = self.moments.len() > 100 && self.end.log_loss <= target * std::f64::consts::LN_10;
+        let complete = self.moments.len() > 100 && self.end.reached_its_loss();
         self.moments.first().zip(self.moments.last()).filter(|_| complete)
     }
 }

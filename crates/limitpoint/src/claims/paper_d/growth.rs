@@ -1,11 +1,11 @@
 //! Appendices B, C.3 and D.2: norm, loss and angle along gradient flow.
 
 use super::flows::{LOSSES, loss_of, traces};
-use crate::claims::arithmetic::{larger, log_integral, smaller};
+use crate::claims::arithmetic::{larger, loss_bound_sides, smaller};
 use crate::claims::trace::{Moment, Trace};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::linalg::dot;
-use crate::numeric::{LogScaled, Streams, log_add_exp};
+use crate::numeric::{LogScaled, Streams};
 
 pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
@@ -86,16 +86,10 @@ fn norm_growth(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn sides(trace: &Trace) -> Result<Vec<[f64; 2]>, ClaimError> {
     let (Some(first), loss) = (trace.moments.first(), loss_of(trace)?) else { return Ok(Vec::new()) };
     let Some(tail) = loss.tail() else { return Ok(Vec::new()) };
-    let (power, mut integral) = (2.0 / trace.degree, f64::NEG_INFINITY);
+    let power = 2.0 / trace.degree;
     let constant = 2.0 * trace.degree.ln() + power * trace.soft_margin(first).ln();
-    let mut sides = Vec::new();
-    for pair in trace.moments.windows(2) {
-        let integrand = |v: f64| v + 2.0 * tail.g_prime(v).ln() - (2.0 - power) * tail.g(v).ln();
-        integral = log_add_exp(integral, log_integral(pair[0].u, pair[1].u, integrand));
-        let ago = first.log_time - pair[1].log_time;
-        sides.push([integral, constant + pair[1].log_time + (-ago.exp()).ln_1p()]);
-    }
-    Ok(sides)
+    let integrand = |v: f64| v + 2.0 * tail.g_prime(v).ln() - (2.0 - power) * tail.g(v).ln();
+    Ok(loss_bound_sides(&trace.course(), constant, integrand))
 }
 
 fn loss_bound(lab: &Lab) -> Result<Outcome, ClaimError> {

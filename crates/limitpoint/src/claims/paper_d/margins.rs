@@ -113,20 +113,15 @@ fn turning(lab: &Lab) -> Result<Outcome, ClaimError> {
     for trace in traces.iter().filter(|trace| trace.complete()) {
         // by Cauchy and Schwarz the inequality of rates gives (∫‖dθ̂‖)²/∫d ln ρ over a step, and a chord is no longer than
         // its arc: no error of the step enters
-        let least = trace.moments.windows(2).map(|pair| {
+        let (mut least, mut gained, mut promised) = (f64::INFINITY, 0.0, 0.0);
+        for pair in trace.moments.windows(2) {
             let gain = (trace.soft_margin(&pair[1]) / trace.soft_margin(&pair[0])).ln();
-            gain - trace.degree * pair[1].turn.powi(2) / (pair[1].size / pair[0].size).ln()
-        });
-        outcome.at_least(
-            format!("{}: gain of ln γ̃ minus L turn²/gain of ln ρ, least", trace.what),
-            least.fold(f64::INFINITY, smaller),
-            -1e-9,
-        );
-        let shares = trace.moments.windows(2).map(|pair| {
-            let gain = (trace.soft_margin(&pair[1]) / trace.soft_margin(&pair[0])).ln();
-            (gain, trace.degree * pair[1].turn.powi(2) / (pair[1].size / pair[0].size).ln())
-        });
-        let (gained, promised) = shares.fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
+            let cost = trace.degree * pair[1].turn.powi(2) / (pair[1].size / pair[0].size).ln();
+            least = smaller(least, gain - cost);
+            gained += gain;
+            promised += cost;
+        }
+        outcome.at_least(format!("{}: gain of ln γ̃ minus L turn²/gain of ln ρ, least", trace.what), least, -1e-9);
         outcome.note(format!(
             "{}: the bound accounts for {:.0} % of the growth of ln γ̃",
             trace.what,

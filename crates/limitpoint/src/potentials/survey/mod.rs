@@ -141,6 +141,13 @@ pub struct GaugeRow {
     pub local_degree: f64,
 }
 
+impl GaugeRow {
+    /// The gap in per cent, without the noise below what is shown.
+    pub fn gap_percent(&self) -> f64 {
+        if self.gap.abs() < 5e-7 { 0.0 } else { 100.0 * self.gap }
+    }
+}
+
 /// One level set of the gauge in the plane.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LevelSet {
