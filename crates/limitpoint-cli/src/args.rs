@@ -172,7 +172,7 @@ pub enum Format {
 #[derive(Debug, Args)]
 pub struct Bench {
     /// Workloads to run: W1, W2, W3, W4, all of them by default; or `solve`, exact margins against cvxpy and SVC; or
-    /// `figure-1`, all runs of A Figure 1 against PyTorch.
+    /// `figure-1`, all runs of A Figure 1 against PyTorch; or `epoch`, mini-batches on images of MNIST's size against PyTorch.
     #[arg(value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
     /// A Python interpreter with torch and/or jax to compare with.

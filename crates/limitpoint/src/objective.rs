@@ -87,7 +87,9 @@ pub struct Objective {
     loss: Box<dyn Loss>,
     reduction: Reduction,
     total: usize,
-    batch: Option<Vec<usize>>,
+    /// The rows selected, while `in_batch`.
+    batch: Vec<usize>,
+    in_batch: bool,
     margins: Vec<f64>,
     weights: Vec<f64>,
     cotangent: Vec<f64>,
@@ -114,7 +116,8 @@ impl Objective {
             map,
             loss: loss.build()?,
             reduction,
-            batch: None,
+            batch: Vec::new(),
+            in_batch: false,
             margins: Vec::new(),
             weights: Vec::new(),
             cotangent: Vec::new(),
@@ -134,10 +137,12 @@ impl Objective {
 
     /// Restricts the objective to these examples, or returns to all of them.
     pub fn select(&mut self, rows: Option<&[usize]>) {
-        if rows.is_none() && self.batch.is_none() {
+        if rows.is_none() && !self.in_batch {
             return;
         }
-        self.batch = rows.map(<[usize]>::to_vec);
+        self.in_batch = rows.is_some();
+        self.batch.clear();
+        self.batch.extend_from_slice(rows.unwrap_or_default());
         self.model.select(rows);
         self.resize();
     }
@@ -145,25 +150,35 @@ impl Objective {
     /// ln L at `params`; keeps what [`Objective::backward`] needs. A NaN anywhere gives NaN.
     pub fn forward(&mut self, params: &[f64]) -> f64 {
         let scores = self.model.scores(params);
-        self.map.margins(scores, self.batch.as_deref(), &mut self.margins);
+        self.map.margins(scores, self.in_batch.then_some(self.batch.as_slice()), &mut self.margins);
         let sum = self.loss.evaluate(&self.margins, self.map.per_example(), &mut self.weights);
-        self.log_loss = match self.reduction {
-            Reduction::Sum => sum,
-            Reduction::Mean => sum - (self.model.examples() as f64).ln(),
-        };
+        self.log_loss = self.reduced(sum);
         self.log_loss
+    }
+
+    /// A sum over the current batch in the objective's reduction.
+    fn reduced(&self, log_sum: f64) -> f64 {
+        match self.reduction {
+            Reduction::Sum => log_sum,
+            Reduction::Mean => log_sum - (self.model.examples() as f64).ln(),
+        }
     }
 
     /// ∇L at the parameters last given to [`Objective::forward`]; call it at most once after each forward.
     pub fn backward(&mut self, params: &[f64], gradient: &mut LogScaled) {
-        self.map.pull_back(&self.weights, self.batch.as_deref(), &mut self.cotangent);
+        self.map.pull_back(&self.weights, self.in_batch.then_some(self.batch.as_slice()), &mut self.cotangent);
         self.model.pull_back(params, &self.cotangent, &mut gradient.direction);
         gradient.log_scale = self.log_loss;
     }
 
+    /// params += factor · gradient, on the model's threads.
+    pub fn step_along(&mut self, params: &mut [f64], factor: f64, gradient: &[f64]) {
+        self.model.step_along(params, factor, gradient);
+    }
+
     /// Σₖ `weights`ₖ ∇qₖ, for any weights of the margins, at the parameters last given to [`Objective::forward`].
     pub fn pull_back_margins(&mut self, params: &[f64], weights: &[f64], out: &mut [f64]) {
-        self.map.pull_back(weights, self.batch.as_deref(), &mut self.cotangent);
+        self.map.pull_back(weights, self.in_batch.then_some(self.batch.as_slice()), &mut self.cotangent);
         self.cotangent.iter_mut().for_each(|c| *c = -*c);
         self.model.pull_back(params, &self.cotangent, out);
     }
@@ -246,12 +261,9 @@ impl Objective {
         scores.resize(self.cotangent.len(), 0.0);
         margins.resize(self.margins.len(), 0.0);
         self.model.scores_after(params, entry, change, scores);
-        self.map.margins(scores, self.batch.as_deref(), margins);
+        self.map.margins(scores, self.in_batch.then_some(self.batch.as_slice()), margins);
         let sum = self.loss.log_loss(margins, self.map.per_example());
-        match self.reduction {
-            Reduction::Sum => sum,
-            Reduction::Mean => sum - (self.model.examples() as f64).ln(),
-        }
+        self.reduced(sum)
     }
 
     /// Kinks that a step of length `radius` can reach; see [`Model::kinks`].

@@ -2,13 +2,14 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::ClaimError;
-use crate::data::{DataSplit, Dataset};
+use crate::data::{DataSplit, Dataset, data_folder};
 use crate::driver::{Process, run};
 use crate::experiments::{RecipeSource, Task, plan};
 use crate::models::Compute;
@@ -111,6 +112,12 @@ impl Lab {
     /// The scale.
     pub fn scale(&self) -> Scale {
         self.scale
+    }
+
+    /// Where MNIST is: in the folder of downloaded data, or in the one that several programs share.
+    pub(super) fn mnist_folder() -> Option<PathBuf> {
+        let shared = std::env::var_os("LIMITPOINT_SHARED_DATA").map(PathBuf::from);
+        data_folder().into_iter().chain(shared).map(|folder| folder.join("mnist")).find(|folder| folder.is_dir())
     }
 
     /// One number at quick scale, another at full scale.

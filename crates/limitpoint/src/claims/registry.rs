@@ -138,16 +138,8 @@ const OPEN: &[(&str, &str)] = &[
     ("D.F, D.defF1, D.lemF2", "cross-entropy"),
     ("D.H, D.thmH1, D.lemH3, D.thmH4", "chain rule"),
     ("D.hat, D.fig2, D.thmI1", "directional convergence can fail"),
-    ("D.exp", "models and data"),
-    ("D.fig1a, D.fig3", "constant lr 0.01, MNIST"),
-    ("D.fig1b, D.fig4", "loss-based lr, MNIST"),
     ("D.fig5, D.fig6", "CIFAR-10 VGG, lr 0.1 and loss-based"),
-    ("D.fig7", "accuracy barely moves while the margin grows"),
-    ("D.tabl1", "checkpoints of the homogeneous CNN"),
     ("D.robust, D.fig8", "margin and ℓ2 robustness"),
-    ("D.algK1", "loss-based learning-rate schedule"),
-    ("D.algK2", "numerics for losses like 1e-800"),
-    ("D.bias", "non-homogeneous control"),
 ];
 
 #[cfg(test)]

@@ -183,8 +183,8 @@ impl Descent {
         Ok(())
     }
 
-    /// Evaluates all examples at `params`, unless that was the last thing done.
-    fn refresh(&mut self) {
+    /// Evaluates all examples at the current weights, unless that was the last thing done.
+    pub fn refresh(&mut self) {
         if !self.fresh {
             self.objective.select(None);
             self.log_loss = self.objective.forward(&self.params);
@@ -222,6 +222,10 @@ impl Descent {
     }
 
     fn move_by(&mut self, log_step: f64) -> Result<(), DriverError> {
+        if let Some(factor) = self.optimiser.gradient_factor(&self.gradient, log_step) {
+            self.objective.step_along(&mut self.params, factor, &self.gradient.direction);
+            return Ok(());
+        }
         let context = self.context();
         self.optimiser
             .step(&mut self.params, &self.gradient, &context, log_step)
@@ -311,8 +315,7 @@ impl Descent {
         }
         let from = self.next_batch * size;
         let to = (from + size).min(self.permutation.len());
-        let batch: Vec<usize> = self.permutation[from..to].to_vec();
-        self.objective.select(Some(&batch));
+        self.objective.select(Some(&self.permutation[from..to]));
         self.take_gradient(false);
         let batch_loss = self.objective.log_loss();
         if !judged && (batch_loss.is_nan() || batch_loss == f64::INFINITY) {

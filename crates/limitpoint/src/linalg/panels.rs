@@ -1,5 +1,7 @@
 //! Matrices cut into narrow column panels, the layout the tile kernels read and write.
 
+use std::ops::Range;
+
 use pulp::{Arch, Simd, WithSimd};
 
 use super::real::Real;
@@ -41,6 +43,9 @@ impl<T: Real> Panels<T> {
 
     /// Changes the shape, keeping the allocation where it is large enough; contents are undefined but padding is zero.
     pub fn reshape(&mut self, rows: usize, cols: usize) {
+        if (rows, cols) == (self.rows, self.cols) {
+            return; // kernels and packing leave the padding alone
+        }
         self.rows = rows;
         self.cols = cols;
         self.width = panel_vectors(cols, self.lanes) * self.lanes;
@@ -109,28 +114,54 @@ impl<T: Real> Panels<T> {
 
     /// Copies a row-major matrix in.
     pub fn pack(&mut self, source: &[f64]) {
-        let cols = self.cols;
-        self.pack_with(|row, col| source[row * cols + col]);
+        let (rows, cols) = (self.rows, self.cols);
+        debug_assert_eq!(source.len(), rows * cols);
+        self.pack_rows(0..rows, |row| &source[row * cols..(row + 1) * cols]);
     }
 
     /// Copies the transpose of a row-major `cols` × `rows` matrix in.
     pub fn pack_transposed(&mut self, source: &[f64]) {
         let rows = self.rows;
-        self.pack_with(|row, col| source[col * rows + row]);
+        debug_assert_eq!(source.len(), rows * self.cols);
+        self.pack_columns(0..self.cols, |col| &source[col * rows..(col + 1) * rows]);
     }
 
-    /// Copies entries given by a function of (row, column) in.
-    fn pack_with(&mut self, entry: impl Fn(usize, usize) -> f64) {
-        let mut data = std::mem::take(&mut self.data);
-        for panel in 0..self.count() {
-            for row in 0..self.rows {
-                let at = self.offset(panel, row);
-                for col in 0..self.filled(panel) {
-                    data[at + col] = T::from_f64(entry(row, panel * self.width + col));
+    /// Copies the rows `range` in, each given by a function of its number.
+    pub fn pack_rows<'a>(&mut self, range: Range<usize>, source: impl Fn(usize) -> &'a [f64]) {
+        crate::numeric::wide(
+            #[inline(always)]
+            || {
+                for row in range.clone() {
+                    for (panel, entries) in source(row)[..self.cols].chunks(self.width).enumerate() {
+                        let at = self.offset(panel, row);
+                        for (to, from) in self.data[at..at + entries.len()].iter_mut().zip(entries) {
+                            *to = T::from_f64(*from);
+                        }
+                    }
+                }
+            },
+        );
+    }
+
+    /// Copies the columns `range` in, each given by a function of its number; a few rows at a time, so that the lines
+    /// of a panel's columns stay in the first-level cache.
+    pub fn pack_columns<'a>(&mut self, range: Range<usize>, source: impl Fn(usize) -> &'a [f64]) {
+        const ROWS: usize = 32;
+        let mut col = range.start;
+        while col < range.end {
+            let (panel, first) = (col / self.width, col % self.width);
+            let count = (self.width - first).min(range.end - col);
+            for from in (0..self.rows).step_by(ROWS) {
+                let rows = ROWS.min(self.rows - from);
+                for c in 0..count {
+                    let at = self.offset(panel, from) + first + c;
+                    for (r, entry) in source(col + c)[from..from + rows].iter().enumerate() {
+                        self.data[at + r * self.width] = T::from_f64(*entry);
+                    }
                 }
             }
+            col += count;
         }
-        self.data = data;
     }
 }
 

@@ -75,6 +75,11 @@ pub trait Model: Send {
     /// blocks.
     fn pull_back(&mut self, params: &[f64], cotangent: &[f64], gradient: &mut [f64]);
 
+    /// params += factor · gradient; a model with threads of its own shares the work out.
+    fn step_along(&mut self, params: &mut [f64], factor: f64, gradient: &[f64]) {
+        crate::linalg::add_scaled(params, factor, gradient);
+    }
+
     /// Writes the scores after `params[entry]` is changed by `change`, given that `params` were the last scored. Models
     /// in which one parameter touches little do better than to score everything anew.
     fn scores_after(&mut self, params: &[f64], entry: usize, change: f64, out: &mut [f64]) {

@@ -80,6 +80,13 @@ pub trait Optimiser: Send {
         objective.backward(params, gradient);
     }
 
+    /// c where the step of size exp(`log_step`) is nothing but θ + c · `gradient.direction`, so that the driver can make it
+    /// on the model's threads; nothing where [`Optimiser::step`] does more.
+    fn gradient_factor(&self, gradient: &LogScaled, log_step: f64) -> Option<f64> {
+        let _ = (gradient, log_step);
+        None
+    }
+
     /// Moves `params` by one step of size exp(`log_step`).
     fn step(
         &mut self,

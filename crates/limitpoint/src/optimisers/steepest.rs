@@ -32,6 +32,8 @@ pub(super) struct Steepest {
     norm: Box<dyn Norm>,
     scaling: Scaling,
     minimum_norm: bool,
+    /// Whether this is gradient descent.
+    plain: bool,
     direction: Vec<f64>,
     /// The saddle point's direction, when kinks are active; kept until the next gradient, since a step may be redone.
     resolved: Option<Vec<f64>>,
@@ -53,6 +55,7 @@ impl Steepest {
             norm: spec.build(layout)?,
             scaling,
             minimum_norm,
+            plain: *spec == NormSpec::L2 && scaling == Scaling::DualNorm && !minimum_norm,
             direction,
             resolved: None,
             kinks: (0, 0.0),
@@ -77,6 +80,10 @@ impl Optimiser for Steepest {
         objective.backward_at_kinks(params, &chosen, gradient);
         self.kinks.1 = solution.gap;
         self.resolved = Some(solution.direction);
+    }
+
+    fn gradient_factor(&self, gradient: &LogScaled, log_step: f64) -> Option<f64> {
+        self.plain.then(|| -step_factor(log_step, gradient.log_scale))
     }
 
     fn step(

@@ -35,6 +35,14 @@ tests! {
     the_limit_is_the_machine_of_its_own_gradients: "D.cor4.5",
     the_margin_per_product_of_layers_never_falls: "D.eq4",
     the_product_of_layers_is_at_most_a_power_of_the_norm: "D.norm",
+    biases_above_the_first_layer_break_homogeneity: "D.exp",
+    a_constant_rate_enlarges_the_margin_slowly: "D.fig1a",
+    the_loss_based_rate_goes_below_ten_to_minus_800: "D.fig1b",
+    accuracy_barely_moves_while_the_margin_grows: "D.fig7",
+    lower_losses_have_larger_margins: "D.tabl1",
+    biased_networks_enlarge_their_margin_too: "D.bias",
+    the_loss_based_rate_lowers_the_loss_from_epoch_to_epoch: "D.algK1",
+    relative_losses_keep_their_digits: "D.algK2",
 }
 
 /// Models of degree 1, 2 and 3.

@@ -1,11 +1,10 @@
 //! Pairs of digits, and what is seen of a network that learns to tell them apart.
 
 use std::f64::consts::LN_10;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::claims::{ClaimError, Lab};
-use crate::data::{DataSpec, DataSplit, Dataset, Digits, ImageFolder, data_folder};
+use crate::data::{DataSpec, DataSplit, Dataset, Digits, ImageFolder};
 use crate::experiments::Task;
 use crate::norms::NormSpec;
 use crate::numeric::Streams;
@@ -36,7 +35,7 @@ impl Images {
 pub(super) fn images(lab: &Lab, pair: [usize; 2], seed: u64) -> Result<Arc<Images>, ClaimError> {
     lab.once(&format!("images {pair:?} {seed}"), || {
         let (count, halve) = lab.choose((20, true), (100, false));
-        let (spec, what) = match mnist_folder() {
+        let (spec, what) = match Lab::mnist_folder() {
             Some(dir) => {
                 let folder = ImageFolder {
                     dir: Some(dir),
@@ -57,12 +56,6 @@ pub(super) fn images(lab: &Lab, pair: [usize; 2], seed: u64) -> Result<Arc<Image
         let split = spec.load(&Streams::new(seed))?;
         Ok(Images { spec, split, name: format!("{count} images of {what}") })
     })
-}
-
-/// Where MNIST is: in the folder of downloaded data, or in the one that several programs share.
-fn mnist_folder() -> Option<PathBuf> {
-    let shared = std::env::var_os("LIMITPOINT_SHARED_DATA").map(PathBuf::from);
-    data_folder().into_iter().chain(shared).map(|folder| folder.join("mnist")).find(|folder| folder.is_dir())
 }
 
 /// What was seen at one step.

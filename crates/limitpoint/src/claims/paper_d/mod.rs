@@ -9,22 +9,28 @@
 //! | `stationarity` | 4.3, C: KKT points |
 //! | `layers` | G: margins per the product of the layers' norms |
 //! | `rates` | 4.2, A.4: how fast the loss falls |
+//! | `epochs` | stochastic gradient descent on ten digits, epoch by epoch |
+//! | `training` | J, K.1: training to losses of 10^−800 |
+//! | `numerics` | K: loss-based rates and the arithmetic of tiny losses |
 //! | `models` | B.1, C.1: homogeneity of subdifferentials, constraint qualification |
 
+mod epochs;
 mod flows;
 mod growth;
 mod layers;
 mod losses;
 mod margins;
 mod models;
+mod numerics;
 mod rates;
 mod stationarity;
+mod training;
 
 use super::Claim;
 
 /// All claims of the paper that can be run, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 7] = [
+    let parts: [&[Claim]; 9] = [
         &margins::CLAIMS,
         &growth::CLAIMS,
         &losses::CLAIMS,
@@ -32,6 +38,8 @@ pub(super) fn claims() -> Vec<Claim> {
         &rates::CLAIMS,
         &stationarity::CLAIMS,
         &layers::CLAIMS,
+        &training::CLAIMS,
+        &numerics::CLAIMS,
     ];
     parts.concat()
 }

@@ -37,6 +37,11 @@ impl<T: Real> RawPanels<T> {
         self.start.wrapping_add(index)
     }
 
+    /// The same panels with the first of them counted as `first`.
+    pub fn counted_from(self, first: usize) -> Self {
+        Self { start: self.start.wrapping_sub(first * self.rows * self.width), ..self }
+    }
+
     /// The first number of a row of a panel.
     #[inline(always)]
     pub fn at(&self, panel: usize, row: usize) -> *mut T {
@@ -69,6 +74,8 @@ pub(super) struct Forward<'a, T: Real> {
     pub weights: Rows<T>,
     pub bias: Option<Raw<T>>,
     pub input: &'a Panels<T>,
+    /// The panels of the input to work on; what is written is counted likewise.
+    pub panels: Range<usize>,
     pub activation: Activation,
     /// Where z goes; the back-signals will overwrite it.
     pub z: RawPanels<T>,
@@ -168,17 +175,16 @@ impl<T: Real> WithSimd for Forward<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let (rows, depth, weights, bias) = (self.rows.clone(), self.input.rows(), self.weights, self.bias);
-        let (input, waiting) = (self.input, self.waiting);
+        let (input, panels, waiting) = (self.input, self.panels.clone(), self.waiting);
         // SAFETY: the network sized all buffers for its layers, and gave this thread these rows.
         unsafe {
             if let Some((_, partial, block)) = self.head {
-                for panel in 0..input.count() {
+                for panel in panels.clone() {
                     for index in rows.start / block..rows.end.div_ceil(block) {
                         std::slice::from_raw_parts_mut(partial.at(panel, index), partial.width).fill(T::default());
                     }
                 }
             }
-            let panels = 0..input.count();
             into_panels(simd, rows.clone(), depth, weights, bias.map(|b| b.0), input, panels, waiting, &mut self);
             if let (Some(output), Some(turned)) = (self.output, self.turned) {
                 transpose_rows(rows, input.cols(), output, turned);

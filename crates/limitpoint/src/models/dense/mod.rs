@@ -11,6 +11,7 @@
 
 mod inspect;
 mod kernels;
+mod pieces;
 mod planar;
 mod shapes;
 
@@ -20,14 +21,16 @@ use std::ops::Range;
 use pulp::Arch;
 
 use self::kernels::{Backward, Forward, Head, HeadGradient, Raw, RawPanels, Source, WeightGradient};
-use self::planar::{PlanarBackward, PlanarForward, PlanarWeights};
 use super::{Activation, DegreeGroup, Homogeneity, Kink, KinkColumn, Model, ModelError, score_anew};
 use crate::linalg::tile::Rows;
-use crate::linalg::{Matrix, Panels, Real, Team};
+use crate::linalg::{Matrix, Panels, Real, SharedSlice, Team};
 use crate::params::ParamLayout;
 
 /// Multiply-adds below which a pass stays on the calling thread.
 const PARALLEL_FROM: usize = 150_000;
+
+/// Parameters that one worker rounds or moves at a time.
+const BLOCK: usize = 4096;
 
 /// What a dense network is made of; the checked form of the specification.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,11 +137,12 @@ pub struct DenseNetwork<T: Real> {
     source: Matrix,
     all: Inputs<T>,
     batch: Inputs<T>,
-    gathered: Vec<f64>,
     in_batch: bool,
     /// Whether the last forward pass stored preactivations.
     kept: bool,
     examples: usize,
+    /// Examples the buffers are shaped for.
+    shaped: usize,
     hidden: Vec<Hidden<T>>,
     /// Parameters rounded to `T`; unused when `T` is `f64`.
     rounded: Vec<T>,
@@ -150,6 +154,8 @@ pub struct DenseNetwork<T: Real> {
     /// Cotangent of a fused head, padded to whole panels.
     cotangent: Vec<T>,
     scores: Vec<f64>,
+    /// The gradient of one piece of a large batch.
+    piece_gradient: Vec<f64>,
 }
 
 /// Calls `work` with ranges that cover 0..`blocks`, on the whole team if the pass is worth it.
@@ -193,10 +199,10 @@ impl<T: Real> DenseNetwork<T> {
             arch: Arch::new(),
             source: inputs.clone(),
             batch: Inputs::new(&Matrix::zeros(0, inputs.cols)),
-            gathered: Vec::new(),
             in_batch: false,
             kept: false,
-            examples: 0,
+            examples: inputs.rows,
+            shaped: 0,
             hidden: architecture.widths.iter().map(|_| Hidden::empty()).collect(),
             rounded: vec![T::default(); rounded],
             waiting: vec![T::default(); most_units * width],
@@ -204,12 +210,13 @@ impl<T: Real> DenseNetwork<T> {
             outer: Panels::zeros(0, 0),
             cotangent: Vec::new(),
             scores: Vec::new(),
+            piece_gradient: Vec::new(),
             architecture,
             layout,
             layers,
             all,
         };
-        network.resize(inputs.rows);
+        network.scores.resize(inputs.rows * network.architecture.outputs, 0.0);
         Ok(network)
     }
 
@@ -218,12 +225,12 @@ impl<T: Real> DenseNetwork<T> {
         self.architecture.outputs == 1 && !self.hidden.is_empty()
     }
 
-    /// Shapes all buffers for a batch of `examples`.
-    fn resize(&mut self, examples: usize) {
-        if self.examples == examples {
+    /// Shapes all buffers for `examples` at a time.
+    fn shape_buffers(&mut self, examples: usize) {
+        if self.shaped == examples {
             return;
         }
-        self.examples = examples;
+        self.shaped = examples;
         let fused = self.fused();
         let count = self.hidden.len();
         for (h, hidden) in self.hidden.iter_mut().enumerate() {
@@ -242,100 +249,66 @@ impl<T: Real> DenseNetwork<T> {
         } else {
             self.outer.reshape(self.architecture.outputs, examples);
         }
-        self.scores.resize(examples * self.architecture.outputs, 0.0);
     }
 
     fn inputs(&self) -> &Inputs<T> {
         if self.in_batch { &self.batch } else { &self.all }
     }
 
-    /// The parameters in `T`: themselves for doubles, a rounded copy otherwise.
+    /// The parameters in `T`: themselves for doubles, otherwise a copy that is rounded now.
     fn weights(&mut self, params: &[f64]) -> *const T {
+        assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
         if TypeId::of::<T>() == TypeId::of::<f64>() {
             return params.as_ptr().cast();
         }
-        self.rounded.iter_mut().zip(params).for_each(|(to, from)| *to = T::from_f64(*from));
+        let rounded = SharedSlice::new(&mut self.rounded);
+        share(&self.team, params.len().div_ceil(BLOCK), params.len(), |blocks| {
+            let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(params.len());
+            // SAFETY: every worker writes its own blocks.
+            let own = unsafe { rounded.part(range.clone()) };
+            crate::numeric::wide(
+                #[inline(always)]
+                || own.iter_mut().zip(&params[range.clone()]).for_each(|(to, from)| *to = T::from_f64(*from)),
+            );
+        });
         self.rounded.as_ptr()
     }
 
-    /// Whether the layer above the inputs can do without storing preactivations.
-    fn planar(&self) -> bool {
-        self.fused() && self.hidden.len() == 1 && self.layers[0].inputs == planar::IN && self.hidden[0].kinks.is_empty()
-    }
-
-    /// The parameters of a planar network.
-    fn planar_weights(&self, weights: Raw<T>) -> PlanarWeights<T> {
-        let at = |offset: usize| Raw(weights.at(offset));
-        PlanarWeights {
-            hidden: at(self.layers[0].weight),
-            bias: self.layers[0].bias.map(at),
-            head: at(self.layers[1].weight),
-        }
-    }
-
-    /// Scores of a planar network; keeps no preactivations.
-    fn planar_forward(&mut self, params: &[f64]) {
-        assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
-        let raw = Raw(self.weights(params));
-        let weights = self.planar_weights(raw);
-        let partial = RawPanels::new(&mut self.partial);
-        let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
-        let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
-        let (activation, arch) = (self.architecture.activation, self.arch);
-        share(&self.team, units.div_ceil(block), units * self.examples * 2, |blocks| {
-            let rows = blocks.start * block..(blocks.end * block).min(units);
-            arch.dispatch(PlanarForward { rows, block, weights, activation, input, partial });
-        });
-        self.sum_partial_scores(raw);
-    }
-
-    /// Gradients of a planar network.
-    fn planar_backward(&mut self, params: &[f64], gradient: RawPanels<f64>) {
-        let raw = Raw(self.weights(params));
-        let weights = self.planar_weights(raw);
-        let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
-        let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
-        let (activation, arch, cotangent) = (self.architecture.activation, self.arch, self.cotangent.as_slice());
-        let (layer, head) = (&self.layers[0], &self.layers[1]);
-        share(&self.team, units.div_ceil(block), units * self.examples * 4, |blocks| {
-            let rows = blocks.start * block..(blocks.end * block).min(units);
-            let at = |offset: usize| gradient.place(offset);
-            arch.dispatch(PlanarBackward {
-                rows,
-                weights,
-                activation,
-                input,
-                cotangent,
-                hidden: (!layer.frozen).then(|| at(layer.weight)),
-                bias: layer.bias.filter(|_| !layer.frozen).map(at),
-                head: (!head.frozen).then(|| at(head.weight)),
-            });
-        });
+    /// The parameters in `T` as the last forward pass left them.
+    fn weights_again(&self, params: &[f64]) -> *const T {
+        if TypeId::of::<T>() == TypeId::of::<f64>() { params.as_ptr().cast() } else { self.rounded.as_ptr() }
     }
 
     /// Computes all scores and keeps every layer's preactivations.
     fn forward(&mut self, params: &[f64]) {
         self.kept = true;
-        assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
+        self.shape_buffers(self.examples);
         let weights = Raw(self.weights(params));
+        self.forward_panels(weights, 0..self.inputs().forward.count(), true);
+    }
+
+    /// Scores of these panels of the inputs, in buffers whose first panel is the first of them.
+    fn forward_panels(&mut self, weights: Raw<T>, panels: Range<usize>, keep: bool) {
         let fused = self.fused();
         let count = self.hidden.len();
+        let examples = panels.len() * self.inputs().forward.width();
         for h in 0..count {
             let (below, rest) = self.hidden.split_at_mut(h);
             let current = &mut rest[0];
-            let signals = RawPanels::new(&mut current.signals);
-            let output = current.output.as_mut().map(RawPanels::new);
-            let turned = current.turned.as_mut().map(RawPanels::new);
-            let partial = RawPanels::new(&mut self.partial);
-            let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
-            let input = match below.last() {
-                Some(hidden) => hidden.output.as_ref().unwrap_or(&hidden.signals),
-                None => &if self.in_batch { &self.batch } else { &self.all }.forward,
+            let (input, panels) = match below.last() {
+                Some(hidden) => (hidden.output.as_ref().unwrap_or(&hidden.signals), 0..panels.len()),
+                None => (&if self.in_batch { &self.batch } else { &self.all }.forward, panels.clone()),
             };
+            let first = panels.start;
+            let signals = RawPanels::new(&mut current.signals).counted_from(first);
+            let output = current.output.as_mut().map(|output| RawPanels::new(output).counted_from(first));
+            let turned = current.turned.as_mut().filter(|_| keep).map(RawPanels::new);
+            let partial = RawPanels::new(&mut self.partial).counted_from(first);
+            let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
             let (layer, block) = (&self.layers[h], block_size(self.layers[h].outputs));
             let head = (fused && h + 1 == count).then(|| self.layers[count].weight);
             let (activation, arch) = (self.architecture.activation, self.arch);
-            let cost = layer.inputs * layer.outputs * self.examples;
+            let cost = layer.inputs * layer.outputs * examples;
             share(&self.team, layer.outputs.div_ceil(block), cost, |blocks| {
                 let at = |offset: usize| weights.at(offset);
                 arch.dispatch(Forward {
@@ -343,6 +316,7 @@ impl<T: Real> DenseNetwork<T> {
                     weights: Rows { start: at(layer.weight), row: layer.inputs, step: 1 },
                     bias: layer.bias.map(|offset| Raw(at(offset))),
                     input,
+                    panels: panels.clone(),
                     activation,
                     z: signals,
                     output,
@@ -352,20 +326,22 @@ impl<T: Real> DenseNetwork<T> {
                 });
             });
         }
+        let first = panels.start * self.inputs().forward.width();
+        let examples = first..(first + examples).min(self.examples);
         if fused {
-            self.sum_partial_scores(weights);
+            self.sum_partial_scores(weights, examples);
         } else {
-            self.plain_head(weights);
+            self.plain_head(weights, panels, examples);
         }
     }
 
-    /// Adds the partial scores of a fused head in the order of their blocks.
-    fn sum_partial_scores(&mut self, weights: Raw<T>) {
+    /// Adds the partial scores of a fused head, for the given examples, in the order of their blocks.
+    fn sum_partial_scores(&mut self, weights: Raw<T>, examples: Range<usize>) {
         let head = &self.layers[self.layers.len() - 1];
         // SAFETY: the bias offset lies inside the parameters.
         let bias = head.bias.map_or(0.0, |offset| unsafe { *weights.0.add(offset) }.to_f64());
         let (scale, partial) = (self.architecture.output_scale, &self.partial);
-        let all = &mut self.scores;
+        let all = &mut self.scores[examples];
         crate::numeric::wide(
             #[inline(always)]
             || {
@@ -386,27 +362,28 @@ impl<T: Real> DenseNetwork<T> {
         );
     }
 
-    /// The output layer as a product of its own.
-    fn plain_head(&mut self, weights: Raw<T>) {
+    /// The output layer as a product of its own, for these panels of the inputs, which hold these examples.
+    fn plain_head(&mut self, weights: Raw<T>, panels: Range<usize>, examples: Range<usize>) {
         let outer = RawPanels::new(&mut self.outer);
-        let input = match self.hidden.last() {
-            Some(hidden) => hidden.output.as_ref().unwrap_or(&hidden.signals),
-            None => &self.inputs().forward,
+        let (input, outer, panels) = match self.hidden.last() {
+            Some(hidden) => (hidden.output.as_ref().unwrap_or(&hidden.signals), outer, 0..panels.len()),
+            None => (&self.inputs().forward, outer.counted_from(panels.start), panels),
         };
         let layer = &self.layers[self.layers.len() - 1];
         let arch = self.arch;
-        share(&self.team, input.count(), layer.inputs * layer.outputs * self.examples, |panels| {
+        share(&self.team, panels.len(), layer.inputs * layer.outputs * examples.len(), |blocks| {
             arch.dispatch(Head {
                 outputs: layer.outputs,
                 weights: Rows { start: weights.at(layer.weight), row: layer.inputs, step: 1 },
                 bias: layer.bias.map(|offset| Raw(weights.at(offset))),
                 input,
-                panels,
+                panels: panels.start + blocks.start..panels.start + blocks.end,
                 scores: outer,
             });
         });
         let (outputs, scale) = (layer.outputs, self.architecture.output_scale);
-        for (n, scores) in self.scores.chunks_exact_mut(outputs).enumerate() {
+        let scores = &mut self.scores[examples.start * outputs..examples.end * outputs];
+        for (n, scores) in scores.chunks_exact_mut(outputs).enumerate() {
             for (c, score) in scores.iter_mut().enumerate() {
                 *score = scale * self.outer.get(c, n).to_f64();
             }
@@ -417,7 +394,7 @@ impl<T: Real> DenseNetwork<T> {
     fn backward(&mut self, params: &[f64], cotangent: &[f64], gradient: Option<&mut [f64]>) {
         assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
         assert_eq!(cotangent.len(), self.examples * self.architecture.outputs, "one cotangent per score");
-        let weights = Raw(self.weights(params));
+        let weights = Raw(self.weights_again(params));
         let (gradient, no_gradient) = match gradient {
             Some(gradient) => {
                 assert_eq!(gradient.len(), self.layout.len(), "a gradient is as long as the parameters");
@@ -565,17 +542,10 @@ impl<T: Real> Model for DenseNetwork<T> {
     fn select(&mut self, rows: Option<&[usize]>) {
         self.in_batch = rows.is_some();
         self.hidden.iter_mut().for_each(|hidden| hidden.kinks.clear());
-        match rows {
-            None => self.resize(self.source.rows),
-            Some(rows) => {
-                self.gathered.clear();
-                rows.iter().for_each(|&row| self.gathered.extend_from_slice(self.source.row(row)));
-                self.batch.forward.reshape(self.source.cols, rows.len());
-                self.batch.turned.reshape(rows.len(), self.source.cols);
-                self.batch.forward.pack_transposed(&self.gathered);
-                self.batch.turned.pack(&self.gathered);
-                self.resize(rows.len());
-            }
+        self.examples = rows.map_or(self.source.rows, <[usize]>::len);
+        self.scores.resize(self.examples * self.architecture.outputs, 0.0);
+        if let Some(rows) = rows {
+            self.pack_batch(rows.len(), |n| rows[n]);
         }
     }
 
@@ -583,6 +553,8 @@ impl<T: Real> Model for DenseNetwork<T> {
         if self.planar() {
             self.kept = false;
             self.planar_forward(params);
+        } else if self.in_pieces() {
+            self.forward_in_pieces(params, |_, _| {});
         } else {
             self.forward(params);
         }
@@ -590,7 +562,20 @@ impl<T: Real> Model for DenseNetwork<T> {
     }
 
     fn pull_back(&mut self, params: &[f64], cotangent: &[f64], gradient: &mut [f64]) {
-        self.backward(params, cotangent, Some(gradient));
+        if self.in_pieces() {
+            self.backward_in_pieces(params, cotangent, gradient);
+        } else {
+            self.backward(params, cotangent, Some(gradient));
+        }
+    }
+
+    fn step_along(&mut self, params: &mut [f64], factor: f64, gradient: &[f64]) {
+        let (count, all) = (params.len(), SharedSlice::new(params));
+        share(&self.team, count.div_ceil(BLOCK), 4 * count, |blocks| {
+            let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(count);
+            // SAFETY: every worker moves its own blocks.
+            crate::linalg::add_scaled(unsafe { all.part(range.clone()) }, factor, &gradient[range]);
+        });
     }
 
     fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
@@ -629,12 +614,26 @@ impl<T: Real> Model for DenseNetwork<T> {
 
     fn smallest_preactivation(&mut self, params: &[f64]) -> Option<f64> {
         self.architecture.activation.kink()?;
-        self.forward(params);
-        let examples = self.examples;
-        let sizes = self.hidden.iter().flat_map(|hidden| {
-            let signals = &hidden.signals;
-            (0..signals.rows()).flat_map(move |j| (0..examples).map(move |n| signals.get(j, n).to_f64().abs()))
-        });
-        Some(sizes.fold(f64::INFINITY, f64::min))
+        let mut smallest = f64::INFINITY;
+        let mut look = |network: &Self, examples: usize| {
+            for hidden in &network.hidden {
+                let signals = &hidden.signals;
+                for panel in 0..examples.div_ceil(signals.width()) {
+                    let filled = signals.width().min(examples - panel * signals.width());
+                    for row in 0..signals.rows() {
+                        let at = signals.offset(panel, row);
+                        let sizes = signals.data()[at..at + filled].iter().map(|z| z.to_f64().abs());
+                        smallest = sizes.fold(smallest, f64::min);
+                    }
+                }
+            }
+        };
+        if self.in_pieces() {
+            self.forward_in_pieces(params, look);
+        } else {
+            self.forward(params);
+            look(self, self.examples);
+        }
+        Some(smallest)
     }
 }

@@ -16,6 +16,7 @@ use pulp::{Simd, WithSimd};
 
 use super::kernels::{Raw, RawPanels};
 use super::shapes::{Shape, with_shape};
+use super::{DenseNetwork, block_size, share};
 use crate::linalg::{Panels, Real};
 use crate::models::Activation;
 
@@ -217,6 +218,63 @@ impl<T: Real> WithSimd for PlanarBackward<'_, T> {
             } else {
                 self.all::<S, _, false>(simd, shape);
             }
+        });
+    }
+}
+
+impl<T: Real> DenseNetwork<T> {
+    /// Whether the layer above the inputs can do without storing preactivations.
+    pub(super) fn planar(&self) -> bool {
+        self.fused() && self.hidden.len() == 1 && self.layers[0].inputs == IN && self.hidden[0].kinks.is_empty()
+    }
+
+    /// The parameters of a planar network.
+    pub(super) fn planar_weights(&self, weights: Raw<T>) -> PlanarWeights<T> {
+        let at = |offset: usize| Raw(weights.at(offset));
+        PlanarWeights {
+            hidden: at(self.layers[0].weight),
+            bias: self.layers[0].bias.map(at),
+            head: at(self.layers[1].weight),
+        }
+    }
+
+    /// Scores of a planar network; keeps no preactivations.
+    pub(super) fn planar_forward(&mut self, params: &[f64]) {
+        self.shape_buffers(self.examples);
+        let raw = Raw(self.weights(params));
+        let weights = self.planar_weights(raw);
+        let partial = RawPanels::new(&mut self.partial);
+        let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
+        let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
+        let (activation, arch) = (self.architecture.activation, self.arch);
+        share(&self.team, units.div_ceil(block), units * self.examples * 2, |blocks| {
+            let rows = blocks.start * block..(blocks.end * block).min(units);
+            arch.dispatch(PlanarForward { rows, block, weights, activation, input, partial });
+        });
+        self.sum_partial_scores(raw, 0..self.examples);
+    }
+
+    /// Gradients of a planar network.
+    pub(super) fn planar_backward(&mut self, params: &[f64], gradient: RawPanels<f64>) {
+        let raw = Raw(self.weights_again(params));
+        let weights = self.planar_weights(raw);
+        let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
+        let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
+        let (activation, arch, cotangent) = (self.architecture.activation, self.arch, self.cotangent.as_slice());
+        let (layer, head) = (&self.layers[0], &self.layers[1]);
+        share(&self.team, units.div_ceil(block), units * self.examples * 4, |blocks| {
+            let rows = blocks.start * block..(blocks.end * block).min(units);
+            let at = |offset: usize| gradient.place(offset);
+            arch.dispatch(PlanarBackward {
+                rows,
+                weights,
+                activation,
+                input,
+                cotangent,
+                hidden: (!layer.frozen).then(|| at(layer.weight)),
+                bias: layer.bias.filter(|_| !layer.frozen).map(at),
+                head: (!head.frozen).then(|| at(head.weight)),
+            });
         });
     }
 }

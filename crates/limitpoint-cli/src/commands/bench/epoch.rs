@@ -1,0 +1,180 @@
+//! `limitpoint bench epoch`: an epoch of stochastic gradient descent on images of MNIST's shape, against PyTorch.
+//!
+//! 60,000 images of 784 pixels, a network 784-1024-10 without biases, cross-entropy, batches of 100 in random order; then
+//! the loss of all images, which the loss-based rate asks for after every epoch. Products in 32 bits and the loss in 64 on
+//! both sides; limitpoint keeps weights and gradients in 64 bits besides. The pixels are noise: dense products take the
+//! same time for any numbers.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use limitpoint::data::{Dataset, Targets};
+use limitpoint::driver::{Batching, Descent, Process};
+use limitpoint::linalg::Matrix;
+use limitpoint::losses::LossSpec;
+use limitpoint::models::{Compute, ModelSpec, Precision};
+use limitpoint::norms::NormSpec;
+use limitpoint::numeric::Streams;
+use limitpoint::objective::{Objective, Reduction};
+use limitpoint::optimisers::OptimiserSpec;
+use limitpoint::schedules::ScheduleSpec;
+use serde::Serialize;
+
+use super::median;
+use super::peer::{Peer, write_numbers};
+use crate::args::Bench;
+use crate::commands::say;
+
+const EXAMPLES: usize = 60_000;
+const FEATURES: usize = 784;
+const WIDTH: usize = 1024;
+const CLASSES: usize = 10;
+const BATCH: usize = 100;
+const RATE: f64 = 0.01;
+
+/// Epochs of both engines.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    threads: usize,
+    /// Seconds an epoch, median over the rounds.
+    seconds: f64,
+    gigaflops: f64,
+    /// ln of the mean loss after one epoch.
+    log_loss: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    torch: Option<TorchLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct TorchLine {
+    seconds: f64,
+    /// How many times faster limitpoint is.
+    ratio: f64,
+    log_loss: f64,
+}
+
+/// Pixels as bytes, labels that depend on them, and a He normal start.
+struct Task {
+    pixels: Vec<u8>,
+    labels: Vec<usize>,
+    params: Vec<f64>,
+}
+
+impl Task {
+    fn new() -> Self {
+        let (mut data, mut init) = (Streams::new(0).stream("data"), Streams::new(0).stream("init"));
+        let mut pixels = vec![0u8; EXAMPLES * FEATURES];
+        let mut labels = Vec::with_capacity(EXAMPLES);
+        for image in pixels.chunks_exact_mut(FEATURES) {
+            let label = data.below(CLASSES);
+            // a bright bar for the class among sparse noise
+            for (i, pixel) in image.iter_mut().enumerate() {
+                let value = data.uniform();
+                let bright = i / 78 == label && value > 0.3;
+                *pixel = if bright {
+                    200
+                } else if value > 0.8 {
+                    (255.0 * value) as u8
+                } else {
+                    0
+                };
+            }
+            labels.push(label);
+        }
+        let normal = |fan_in: usize, count: usize, init: &mut limitpoint::numeric::RandomStream| -> Vec<f64> {
+            (0..count).map(|_| init.normal() * (2.0 / fan_in as f64).sqrt()).collect()
+        };
+        let params =
+            [normal(FEATURES, WIDTH * FEATURES, &mut init), normal(WIDTH, CLASSES * WIDTH, &mut init)].concat();
+        Self { pixels, labels, params }
+    }
+
+    fn start(&self, threads: usize) -> anyhow::Result<Descent> {
+        let data = self.pixels.iter().map(|pixel| f64::from(*pixel) / 255.0).collect();
+        let inputs = Matrix { rows: EXAMPLES, cols: FEATURES, data };
+        let targets = Targets::Classes { labels: self.labels.clone(), count: CLASSES };
+        let data = Dataset::new("images of noise", inputs, targets, vec![28, 28])?;
+        let compute = Compute { threads, precision: Precision::F32 };
+        let model = ModelSpec::relu(&[WIDTH]);
+        let objective = Objective::new(&data, &model, &LossSpec::CrossEntropy, Reduction::Mean, compute)?;
+        let optimiser = OptimiserSpec::steepest(NormSpec::L2).build(objective.layout())?;
+        let schedule = ScheduleSpec::Constant { rate: RATE }.build()?;
+        let batching = Batching::Mini { size: BATCH };
+        Ok(Descent::new(objective, optimiser, schedule, batching, self.params.clone(), &Streams::new(0))?)
+    }
+
+    fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        let description = serde_json::json!({
+            "examples": EXAMPLES, "features": FEATURES, "width": WIDTH, "classes": CLASSES, "batch": BATCH, "rate": RATE,
+        });
+        std::fs::write(folder.join("epoch.json"), description.to_string())?;
+        std::fs::write(folder.join("epoch.pixels"), &self.pixels)?;
+        write_numbers(folder, "epoch.labels", &self.labels.iter().map(|label| *label as f64).collect::<Vec<_>>())?;
+        write_numbers(folder, "epoch.params", &self.params)
+    }
+}
+
+/// Measures epochs of both engines in turn.
+pub fn measure(bench: &Bench, folder: &Path) -> anyhow::Result<Line> {
+    let task = Task::new();
+    let mut peer = None;
+    if let Some(python) = &bench.python {
+        task.write(folder)?;
+        peer = Peer::start_script(python, "torch", include_str!("epoch.py"), bench.threads, folder)?;
+    }
+    if peer.is_none() {
+        say("no --python with torch given: limitpoint alone is measured");
+    }
+    let mut descent = task.start(bench.threads)?;
+    let start = descent.state();
+    let steps = EXAMPLES.div_ceil(BATCH);
+    let (mut own, mut theirs, mut log_loss, mut their_loss) = (Vec::new(), Vec::new(), f64::NAN, f64::NAN);
+    // the first round warms up
+    for round in 0..=bench.rounds {
+        descent.restore(&start)?;
+        // the loss of the start is part of no epoch
+        descent.refresh();
+        let begin = Instant::now();
+        for _ in 0..steps {
+            descent.advance()?;
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        log_loss = descent.log_loss() - (EXAMPLES as f64).ln();
+        if round > 0 {
+            own.push(seconds);
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        if let Some(peer) = &mut peer {
+            let answer = peer.measure("epoch", bench.seconds)?;
+            their_loss = answer.log_loss;
+            if round > 0 {
+                theirs.push(steps as f64 / answer.steps_per_second);
+            }
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+    let seconds = median(own);
+    // forward and weight gradient of the first layer, all three products of the second; one more forward pass of both
+    let products = 3.0 * (FEATURES * WIDTH) as f64 + 4.0 * (WIDTH * CLASSES) as f64;
+    let torch = (!theirs.is_empty()).then(|| {
+        let torch = median(theirs);
+        TorchLine { seconds: torch, ratio: torch / seconds, log_loss: their_loss }
+    });
+    let gigaflops = 2.0 * EXAMPLES as f64 * products / seconds / 1e9;
+    Ok(Line { threads: bench.threads, seconds, gigaflops, log_loss, torch })
+}
+
+/// The measurement for people.
+pub fn text(line: &Line) -> String {
+    let mut out = format!(
+        "an epoch of 784-1024-10 on 60,000 images, batches of 100, {} threads\n\nlimitpoint  {:>7.2} s  {:>6.1} GFLOP/s  ln L {:.4}\n",
+        line.threads, line.seconds, line.gigaflops, line.log_loss
+    );
+    if let Some(torch) = &line.torch {
+        out += &format!(
+            "torch       {:>7.2} s  limitpoint is {:.2}x as fast  ln L {:.4}\n",
+            torch.seconds, torch.ratio, torch.log_loss
+        );
+    }
+    out
+}

@@ -1,0 +1,398 @@
+//! Section J and appendix K: training far beyond the point where every image is right.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::epochs::{Course, Plan, Sample};
+use crate::claims::arithmetic::{larger, smaller};
+use crate::claims::statistics::mean;
+use crate::claims::{Claim, ClaimError, Lab, Outcome, Scale, Sketch};
+use crate::diagnostics::fit_line;
+
+pub(super) const CLAIMS: [Claim; 6] = [
+    Claim {
+        id: "D.exp",
+        covers: &[],
+        statement: "With biases in the first layer only the network is homogeneous, of the degree of its layers; with biases \
+                    everywhere it is not",
+        experiments: &["d-digits"],
+        try_out: models,
+    },
+    Claim {
+        id: "D.fig1a",
+        covers: &["D.fig3"],
+        statement: "With a constant rate the margin, per product of the layers' norms and per norm, grows slowly after every image is \
+                    right, with biases everywhere and without",
+        experiments: &["d-digits"],
+        try_out: constant_rate,
+    },
+    Claim {
+        id: "D.fig1b",
+        covers: &["D.fig4"],
+        statement: "With the loss-based rate the loss falls below 10^-800, exponentially in epochs, and the margin gets larger than \
+                    with a constant rate in as many epochs",
+        experiments: &["d-digits"],
+        try_out: loss_based,
+    },
+    Claim {
+        id: "D.fig7",
+        covers: &[],
+        statement: "Test accuracy barely moves while the margin grows by half and more",
+        experiments: &["d-digits"],
+        try_out: accuracy,
+    },
+    Claim {
+        id: "D.tabl1",
+        covers: &[],
+        statement: "Models at losses of 10^-10, 10^-15, 10^-20, 10^-120 and 10^-800 have larger and larger margins at nearly the same \
+                    test accuracy; the printed table is consistent with itself",
+        experiments: &["d-digits"],
+        try_out: table_1,
+    },
+    Claim {
+        id: "D.bias",
+        covers: &[],
+        statement: "With biases everywhere, where no theorem speaks, the margin with biases ignored grows too",
+        experiments: &["d-digits"],
+        try_out: biased,
+    },
+];
+
+/// log₁₀ of the mean losses of Table 1.
+pub(super) const LEVELS: [f64; 5] = [-10.0, -15.0, -20.0, -120.0, -800.0];
+
+/// The runs that the claims look at.
+pub(super) struct Courses {
+    /// Which images they saw.
+    pub images: String,
+    runs: Vec<Course>,
+}
+
+impl Courses {
+    /// The loss-based rate; biases in the first layer.
+    pub fn adapted(&self) -> &Course {
+        &self.runs[0]
+    }
+
+    /// A constant rate.
+    pub fn constant(&self) -> &Course {
+        &self.runs[1]
+    }
+
+    /// The loss-based rate with biases everywhere.
+    pub fn adapted_biased(&self) -> &Course {
+        &self.runs[2]
+    }
+
+    /// A constant rate with biases everywhere.
+    pub fn constant_biased(&self) -> &Course {
+        &self.runs[3]
+    }
+
+    /// Shorter runs with the loss-based rate from other starts.
+    pub fn others(&self) -> &[Course] {
+        &self.runs[4..]
+    }
+}
+
+/// What the four runs and their repetitions are made of.
+struct Setting {
+    experiment: &'static str,
+    images: String,
+    overrides: Vec<String>,
+    /// Epochs with a constant rate, and its value.
+    constant: (u64, f64),
+    /// Most epochs with the loss-based rate, and the loss at which biased networks stop.
+    adapted: (u64, f64),
+    seeds: u64,
+}
+
+impl Setting {
+    fn of(lab: &Lab) -> Self {
+        let folder = (lab.scale() == Scale::Full).then(Lab::mnist_folder).flatten();
+        match (lab.scale(), folder) {
+            (Scale::Full, Some(folder)) => Self {
+                experiment: "d-mnist",
+                images: "MNIST, 60,000 images".into(),
+                overrides: vec![format!("data.mnist.dir=\"{}\"", folder.display())],
+                constant: (300, 0.01),
+                adapted: (10_000, -120.0),
+                seeds: 2,
+            },
+            (Scale::Full, None) => Self {
+                experiment: "d-digits",
+                images: "1300 embedded 8×8 digits, since MNIST is not here".into(),
+                overrides: vec!["data.digits.count=1300".into(), "model.network.widths=[128]".into()],
+                constant: (4000, 0.1),
+                adapted: (100_000, -120.0),
+                seeds: 9,
+            },
+            (Scale::Quick, _) => Self {
+                experiment: "d-digits",
+                images: "200 embedded 8×8 digits".into(),
+                overrides: Vec::new(),
+                constant: (3000, 0.1),
+                adapted: (100_000, -60.0),
+                seeds: 3,
+            },
+        }
+    }
+}
+
+/// The runs, made once.
+pub(super) fn courses(lab: &Lab) -> Result<Arc<Courses>, ClaimError> {
+    lab.once("ten digits", || {
+        let setting = Setting::of(lab);
+        let constant = format!("schedule=constant(rate={})", setting.constant.1);
+        let plain = Plan { target: f64::NEG_INFINITY, epochs: setting.constant.0, keep: Vec::new() };
+        let down_to = |target: f64| Plan { target, epochs: setting.adapted.0, keep: LEVELS.to_vec() };
+        let all = "model.network.biases=all".to_owned();
+        let mut wanted: Vec<(String, Vec<String>, Plan)> = vec![
+            ("loss-based rate".into(), Vec::new(), down_to(LEVELS[4])),
+            ("constant rate".into(), vec![constant.clone()], plain.clone()),
+            ("loss-based rate, biases everywhere".into(), vec![all.clone()], down_to(setting.adapted.1)),
+            ("constant rate, biases everywhere".into(), vec![constant, all], plain),
+        ];
+        wanted.extend(
+            (1..=setting.seeds).map(|seed| {
+                (format!("loss-based rate, seed {seed}"), vec![format!("seeds={seed}")], down_to(LEVELS[2]))
+            }),
+        );
+        let make = |(what, extra, plan): &(String, Vec<String>, Plan)| -> Result<Course, ClaimError> {
+            let tasks = lab.tasks(setting.experiment, &[setting.overrides.as_slice(), extra].concat())?;
+            Course::follow(lab, what, &tasks[0], &lab.data(&tasks[0])?, plan)
+        };
+        let runs = wanted.par_iter().map(make).collect::<Result<Vec<_>, _>>()?;
+        Ok(Courses { images: setting.images, runs })
+    })
+}
+
+/// NaN where there is nothing.
+fn or_nan(value: Option<f64>) -> f64 {
+    value.unwrap_or(f64::NAN)
+}
+
+/// Margins at the end over those when the network first fitted for good: per product of norms and per norm.
+fn growth(course: &Course) -> [f64; 2] {
+    match (course.fitted().first(), course.samples.last()) {
+        (Some(first), Some(last)) => [last.margin / first.margin, last.plain_margin / first.plain_margin],
+        _ => [f64::NAN; 2],
+    }
+}
+
+fn models(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let (mut outcome, courses) = (Outcome::default(), courses(lab)?);
+    for (course, homogeneous) in [(courses.adapted(), true), (courses.adapted_biased(), false)] {
+        let mut objective = lab.objective(&course.task, &course.split.train)?;
+        let layers = objective.layout().blocks().iter().filter(|block| block.name.ends_with(".weight")).count();
+        let Some((_, params)) = course.kept.first() else {
+            outcome.push(&*course.what, "weights below 10^-10", "none", false);
+            continue;
+        };
+        objective.forward(params);
+        let before = objective.margins().to_vec();
+        let doubled: Vec<f64> = params.iter().map(|w| 2.0 * w).collect();
+        objective.forward(&doubled);
+        let factor = 2f64.powi(layers as i32);
+        let largest = before.iter().fold(0.0, |most, s| larger(most, s.abs()));
+        let error = before
+            .iter()
+            .zip(objective.margins())
+            .fold(0.0, |most, (old, new)| larger(most, (new - factor * old).abs() / (factor * largest)));
+        let what = format!("{}: margins at 2θ against 2^{layers} times those at θ, largest difference", course.what);
+        // products in 32 bits round to 6e-8; biases are a small share of a trained network's scores
+        if homogeneous {
+            outcome.at_most(what, error, 1e-6);
+        } else {
+            outcome.at_least(what, error, 1e-5);
+        }
+        let degree = objective.homogeneity().map_or(f64::NAN, |homogeneity| homogeneity.degree);
+        let expected = if homogeneous { layers as f64 } else { f64::NAN };
+        let holds = degree.to_bits() == expected.to_bits() || degree == expected;
+        outcome.push(format!("{}: degree", course.what), expected.to_string(), degree.to_string(), holds);
+    }
+    let inputs = courses.adapted().split.train.dense()?;
+    let range = inputs
+        .data
+        .iter()
+        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], x| [smaller(low, *x), larger(high, *x)]);
+    outcome.point("smallest and largest pixel", &range, &[0.0, 1.0], 0.0);
+    outcome.note(format!(
+        "{}; a fully connected network in place of the paper's convolutions. Stochastic gradient descent on batches of 100 without momentum, \
+         He normal start, biases at zero.",
+        courses.images
+    ));
+    Ok(outcome)
+}
+
+/// Margins of both definitions over epochs.
+fn margin_sketches(outcome: &mut Outcome, name: &str, title: &str, courses: &[&Course]) {
+    let (mut product, mut plain, mut loss) = (
+        Sketch::new(&format!("{name}-margin"), title, "epoch", "margin per product of layers").logarithmic(true, true),
+        Sketch::new(&format!("{name}-plain"), title, "epoch", "margin per ‖θ‖²").logarithmic(true, true),
+        Sketch::new(&format!("{name}-loss"), title, "epoch", "log₁₀ L").logarithmic(true, false),
+    );
+    for course in courses {
+        let positive = |value: f64| if value > 0.0 { value } else { f64::NAN };
+        product = product.curve(&course.what, course.by_epoch(|sample| positive(sample.margin)));
+        plain = plain.curve(&course.what, course.by_epoch(|sample| positive(sample.plain_margin)));
+        loss = loss.curve(&course.what, course.by_epoch(|sample| sample.decades));
+    }
+    [loss, product, plain].into_iter().for_each(|sketch| outcome.sketch(sketch));
+}
+
+fn constant_rate(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let (mut outcome, courses) = (Outcome::default(), courses(lab)?);
+    for course in [courses.constant(), courses.constant_biased()] {
+        let (what, [product, plain]) = (&course.what, growth(course));
+        outcome.at_least(format!("{what}: margin per product of norms at the end over that at fit"), product, 1.05);
+        outcome.at_least(format!("{what}: margin per norm at the end over that at fit"), plain, 1.05);
+        if let (Some(first), Some(last)) = (course.fitted().first(), course.samples.last()) {
+            outcome.note(format!(
+                "{what}: all right from epoch {} on (mean loss 10^{:.1}); after {} epochs 10^{:.1}, margin {:.3e} per product, {:.3e} \
+                 per norm",
+                first.epoch, first.decades, last.epoch, last.decades, last.margin, last.plain_margin
+            ));
+        }
+    }
+    margin_sketches(&mut outcome, "constant", "A constant rate", &[courses.constant(), courses.constant_biased()]);
+    Ok(outcome)
+}
+
+fn loss_based(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let (mut outcome, courses) = (Outcome::default(), courses(lab)?);
+    let (adapted, constant) = (courses.adapted(), courses.constant());
+    let end = or_nan(adapted.samples.last().map(|sample| sample.decades));
+    outcome.at_most(format!("log₁₀ of the mean loss after {} epochs", adapted.accepted), end, LEVELS[4]);
+    // evenly spaced epochs, so that the end does not hide the way: samples crowd at the start
+    let half: Vec<&Sample> = adapted.samples.iter().filter(|sample| 2 * sample.epoch >= adapted.accepted).collect();
+    let epochs: Vec<f64> = half.iter().map(|sample| sample.epoch as f64).collect();
+    let decades: Vec<f64> = half.iter().map(|sample| sample.decades).collect();
+    let fit = fit_line(&epochs, &decades, 0.95)
+        .map_err(|error| ClaimError::from(crate::diagnostics::DiagnosticsError::from(error)))?;
+    outcome.at_least("R² of log₁₀ L over epochs in the second half", fit.r_squared, 0.9);
+    let common = constant.accepted.min(adapted.accepted);
+    let margins = [adapted, constant].map(|course| or_nan(course.at_epoch(common).map(|sample| sample.margin)));
+    outcome.at_least(
+        format!("margin over that with the constant rate, both after {common} epochs"),
+        margins[0] / margins[1],
+        1.3,
+    );
+    let [product, plain] = growth(adapted);
+    outcome.at_least("margin per product of norms at the end over that at fit", product, 1.5);
+    outcome.at_least("margin per norm at the end over that at fit", plain, 1.5);
+    let rates = adapted.samples.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], sample| {
+        [smaller(low, sample.log_rate), larger(high, sample.log_rate)]
+    });
+    outcome.at_least("log₁₀ α, smallest", rates[0], -12.0);
+    outcome.at_most("log₁₀ α, largest", rates[1], 1.0);
+    outcome.note(format!(
+        "{:.4} decades an accepted epoch; {} epochs accepted and {} done again; margin {:.3e} against {:.3e} after {common} epochs, {:.3e} at \
+         the end. The paper (convolutions, 60,000 images): 10^-800 after 9000 epochs, 1.2e-3 against 1.8e-4 after 10,000.",
+        -fit.slope,
+        adapted.accepted,
+        adapted.rejected,
+        margins[0],
+        margins[1],
+        or_nan(adapted.samples.last().map(|sample| sample.margin))
+    ));
+    margin_sketches(&mut outcome, "loss-based", "The loss-based rate", &[adapted, courses.adapted_biased(), constant]);
+    outcome.sketch(
+        Sketch::new("rate", "The relative rate α", "epoch", "log₁₀ α")
+            .logarithmic(true, false)
+            .curve("α", adapted.by_epoch(|sample| sample.log_rate)),
+    );
+    Ok(outcome)
+}
+
+fn accuracy(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let (mut outcome, courses) = (Outcome::default(), courses(lab)?);
+    let runs: Vec<&Course> = courses.others().iter().chain([courses.adapted()]).collect();
+    let mut sketch = Sketch::new("accuracy", "Test accuracy after fitting", "epoch", "share of test images right")
+        .logarithmic(true, false);
+    let mut changes = Vec::new();
+    for course in &runs {
+        let (Some(first), Some(last)) = (course.fitted().first(), course.samples.last()) else { continue };
+        changes.push(100.0 * (last.test_accuracy - first.test_accuracy));
+        outcome.at_least(format!("{}: margin at the end over that at fit", course.what), growth(course)[0], 1.5);
+        sketch = sketch.curve(&course.what, course.by_epoch(|sample| sample.test_accuracy));
+    }
+    let change = if changes.len() == runs.len() { mean(&changes) } else { f64::NAN };
+    outcome.at_most(
+        format!("change of test accuracy from fit to end in points, mean of {} runs, size", runs.len()),
+        change.abs(),
+        1.5,
+    );
+    outcome.note(format!(
+        "changes in points: {}",
+        changes.iter().map(|change| format!("{change:+.2}")).collect::<Vec<_>>().join(", ")
+    ));
+    outcome.sketch(sketch);
+    Ok(outcome)
+}
+
+/// Table 1 of the paper: epochs, log₁₀ of the mean loss, margin.
+const PRINTED: [(u64, f64, f64); 5] = [
+    (38, -10.04, 5.65e-5),
+    (75, -15.12, 9.50e-5),
+    (107, -20.07, 1.30e-4),
+    (935, -120.01, 4.61e-4),
+    (10_000, -881.51, 1.18e-3),
+];
+
+fn table_1(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let (mut outcome, courses) = (Outcome::default(), courses(lab)?);
+    let samples: Vec<Option<&Sample>> = LEVELS.iter().map(|level| courses.adapted().at_loss(*level)).collect();
+    for (pair, levels) in samples.windows(2).zip(LEVELS.windows(2)) {
+        let ratio = or_nan(pair[0].zip(pair[1]).map(|(before, after)| after.margin / before.margin));
+        let what = format!("margin at 10^{:.0} over that at 10^{:.0}", levels[1], levels[0]);
+        outcome.push(what, "above 1", format!("{ratio:.4}"), ratio > 1.0);
+    }
+    let accuracies: Vec<f64> =
+        samples.iter().map(|sample| or_nan(sample.map(|sample| 100.0 * sample.test_accuracy))).collect();
+    let spread = accuracies.iter().copied().fold(f64::NEG_INFINITY, larger)
+        - accuracies.iter().copied().fold(f64::INFINITY, smaller);
+    outcome.at_most("test accuracy, largest difference in points", spread, 1.5);
+    for (level, sample) in LEVELS.iter().zip(&samples) {
+        let Some(sample) = sample else { continue };
+        outcome.push(
+            format!("training accuracy at 10^{level:.0}"),
+            "1",
+            format!("{}", sample.accuracy),
+            sample.accuracy == 1.0,
+        );
+        outcome.note(format!(
+            "epoch {}: mean loss 10^{:.2}, margin {:.3e}, training accuracy {:.2} %, test accuracy {:.2} %",
+            sample.epoch,
+            sample.decades,
+            sample.margin,
+            100.0 * sample.accuracy,
+            100.0 * sample.test_accuracy
+        ));
+    }
+    // min s lies between −ln(N L) and −ln L for the mean L over N = 60,000 images; the product of norms cannot fall
+    let products = |shift: f64| -> Vec<f64> {
+        PRINTED.iter().map(|(_, decades, margin)| (-std::f64::consts::LN_10 * decades - shift) / margin).collect()
+    };
+    let rising = |values: &[f64]| values.windows(2).all(|pair| pair[1] > pair[0]);
+    let (low, high) = (products(60_000f64.ln()), products(0.0));
+    let words = |values: &[f64]| values.iter().map(|value| format!("{value:.2e}")).collect::<Vec<_>>().join(", ");
+    outcome.push("printed table: product of norms if min s = −ln(N L)", "rising", words(&low), rising(&low));
+    outcome.push("printed table: product of norms if min s = −ln L", "not rising", words(&high), !rising(&high));
+    Ok(outcome)
+}
+
+fn biased(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let (mut outcome, courses) = (Outcome::default(), courses(lab)?);
+    for course in [courses.adapted_biased(), courses.constant_biased()] {
+        let [product, plain] = growth(course);
+        outcome.at_least(
+            format!("{}: margin per product of norms at the end over that at fit", course.what),
+            product,
+            1.05,
+        );
+        outcome.at_least(format!("{}: margin per norm at the end over that at fit", course.what), plain, 1.05);
+    }
+    Ok(outcome)
+}
