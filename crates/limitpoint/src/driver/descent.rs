@@ -1,5 +1,7 @@
 //! A discrete optimiser under a schedule.
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +86,8 @@ pub struct Descent {
     permutation: Vec<usize>,
     next_batch: usize,
     epoch_start: Option<EpochStart>,
+    /// See [`Process::settled_steps`].
+    settled: Range<u64>,
 }
 
 impl Descent {
@@ -124,6 +128,7 @@ impl Descent {
             permutation: (0..objective.total_examples()).collect(),
             next_batch: 0,
             epoch_start: None,
+            settled: 0..1,
             objective,
             optimiser,
             schedule,
@@ -168,6 +173,7 @@ impl Descent {
         (self.step, self.epoch, self.log_time) = (state.step, state.epoch, state.log_time);
         (self.log_loss, self.all_correct) = state.full_loss;
         self.epoch_start.clone_from(&state.epoch_start);
+        self.settled = self.step..self.step + u64::from(self.epoch_start.is_none());
         self.epoch_order = state.order.0;
         self.order = RandomStream::at(self.epoch_order);
         self.next_batch = state.order.1;
@@ -290,6 +296,7 @@ impl Descent {
             }
             self.step += 1;
             self.epoch = self.step;
+            self.settled = self.step..self.step + 1;
             self.log_time = log_add_exp(self.log_time, log_step);
             return Ok(self.trouble().map_or(Advance::Moved, Advance::Ended));
         }
@@ -325,6 +332,7 @@ impl Descent {
         let log_step = self.schedule.log_step(&self.context());
         self.move_by(log_step)?;
         self.step += 1;
+        self.settled = self.step..self.step + u64::from(!judged);
         self.log_time = log_add_exp(self.log_time, log_step);
         self.next_batch += 1;
         if to < self.permutation.len() {
@@ -339,11 +347,12 @@ impl Descent {
             let (log_loss_after, largest_margin_change) = (self.log_loss, f64::INFINITY);
             let outcome = TrialOutcome { log_loss_before, log_loss_after, largest_margin_change };
             match self.schedule.review(&outcome) {
-                Verdict::Accept => {}
+                Verdict::Accept => self.settled = start.step + 1..self.step + 1,
                 verdict => {
                     self.params.copy_from_slice(&start.params);
                     self.optimiser.restore(&start.optimiser).map_err(DriverError::OptimiserState)?;
                     (self.step, self.log_time) = (start.step, start.log_time);
+                    self.settled = self.step..self.step;
                     (self.log_loss, self.all_correct, self.fresh) = (log_loss_before, all_correct_before, false);
                     if verdict == Verdict::GiveUp {
                         return Ok(Advance::Ended(StopReason::ScheduleGaveUp));
@@ -382,6 +391,10 @@ impl Process for Descent {
 
     fn step(&self) -> u64 {
         self.step
+    }
+
+    fn settled_steps(&self) -> Range<u64> {
+        self.settled.clone()
     }
 
     fn log_time(&self) -> f64 {

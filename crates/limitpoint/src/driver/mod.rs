@@ -10,6 +10,8 @@ mod flow_run;
 pub use descent::{Batching, Descent, DescentState, EpochStart};
 pub use flow_run::FlowRun;
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::flows::{FlowError, FlowState};
@@ -101,6 +103,12 @@ pub trait Process {
     /// Accepted steps so far.
     fn step(&self) -> u64;
 
+    /// The accepted steps that can be shown now and could not before: the current one, as a rule; none while an epoch may
+    /// still be undone, and all of its steps once it stands.
+    fn settled_steps(&self) -> Range<u64> {
+        self.step()..self.step() + 1
+    }
+
     /// ln of the time travelled, Σ η for descent and t for flows.
     fn log_time(&self) -> f64;
 
@@ -137,14 +145,19 @@ pub fn look(
     stopper: &mut Stopper,
     observers: &mut [&mut dyn Observer],
 ) -> Option<StopReason> {
-    let step = process.step();
-    let mut reason = stopper.check_counters(step, process.log_time(), process.log_loss()).map(StopReason::Rule);
-    let wanted = observers.iter().any(|observer| observer.wants(step));
-    if wanted || stopper.wants(step) || reason.is_some() {
+    let steps = process.settled_steps();
+    if steps.is_empty() {
+        return None;
+    }
+    let (step, log_time, log_loss) = (process.step(), process.log_time(), process.log_loss());
+    let mut reason = stopper.check_counters(step, log_time, log_loss).map(StopReason::Rule);
+    let wanted = |observer: &dyn Observer| steps.clone().any(|step| observer.wants(step));
+    let shown = observers.iter().any(|observer| wanted(&**observer)) || steps.clone().any(|step| stopper.wants(step));
+    if shown || reason.is_some() {
         let last = reason.is_some();
         process.show(&mut |snapshot| {
             for observer in observers.iter_mut() {
-                if (last || observer.wants(step)) && observer.observe(snapshot) == Continue::No {
+                if (last || wanted(&**observer)) && observer.observe(snapshot) == Continue::No {
                     reason.get_or_insert(StopReason::Observer);
                 }
             }

@@ -71,6 +71,24 @@ fn a_saved_state_continues_bit_for_bit() {
 }
 
 #[test]
+fn a_step_that_is_only_a_factor_of_the_gradient_is_that_step() {
+    let (layout, mut some) = (layout(), 0);
+    for spec in OptimiserSpec::examples() {
+        let mut optimiser = spec.build(&layout).unwrap();
+        for step in 0..3 {
+            let (gradient, log_step) = (gradient(step, -7.0), 5.0 + step as f64);
+            let Some(factor) = optimiser.gradient_factor(&gradient, log_step) else { continue };
+            let (mut by_step, mut by_factor) = (start(20), start(20));
+            optimiser.step(&mut by_step, &gradient, &context(step), log_step).unwrap();
+            crate::linalg::add_scaled(&mut by_factor, factor, &gradient.direction);
+            assert_eq!(by_step, by_factor, "{spec:?}");
+            some += 1;
+        }
+    }
+    assert!(some > 0, "gradient descent is such a step");
+}
+
+#[test]
 fn frozen_blocks_do_not_move_and_states_of_others_are_refused() {
     let layout = layout();
     for spec in OptimiserSpec::examples() {

@@ -8,7 +8,7 @@ use limitpoint::models::{Activation, Compute, ModelSpec};
 use limitpoint::norms::NormSpec;
 use limitpoint::numeric::Streams;
 use limitpoint::objective::{Objective, ObjectiveError, Reduction};
-use limitpoint::observers::{Recorder, Spacing, StopReason};
+use limitpoint::observers::{Continue, Observer, Recorder, Snapshot, Spacing, StopReason, StopRule};
 use limitpoint::optimisers::{OptimiserSpec, Scaling};
 use limitpoint::potentials::PotentialSpec;
 use limitpoint::schedules::{ScheduleSpec, ScheduleState};
@@ -132,6 +132,28 @@ fn an_epoch_that_raises_the_loss_is_taken_back() {
         before = after;
     }
     assert!(redone > 5 && accepted > 5, "{redone} epochs redone, {accepted} accepted");
+}
+
+/// What is written down stands: nothing is shown of an epoch before it is accepted, and nothing of one that is taken back.
+#[test]
+fn observers_see_only_epochs_that_stand() {
+    struct Seen(Vec<(u64, f64)>);
+    impl Observer for Seen {
+        fn wants(&self, step: u64) -> bool {
+            step % 3 == 1
+        }
+        fn observe(&mut self, snapshot: &Snapshot) -> Continue {
+            self.0.push((snapshot.step, snapshot.point.log_loss));
+            Continue::Yes
+        }
+    }
+    let (mut process, mut seen) = (Settings::mini().start(0), Seen(Vec::new()));
+    let rules = [StopRule::Steps { count: 120 }];
+    run(&mut process, &rules, &mut [&mut seen]).unwrap();
+    // a step that is one more than a multiple of three lies in every epoch of four steps
+    let steps: Vec<u64> = seen.0.iter().map(|(step, _)| *step).collect();
+    assert_eq!(steps, (1..=30).map(|epoch| 4 * epoch).collect::<Vec<_>>());
+    assert!(seen.0.windows(2).all(|pair| pair[1].1 <= pair[0].1), "{:?}", seen.0);
 }
 
 #[test]
