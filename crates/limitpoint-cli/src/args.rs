@@ -158,6 +158,8 @@ pub enum Concept {
     Optimisers,
     /// Step-size rules.
     Schedules,
+    /// Searches for the nearest input with another answer.
+    Attacks,
     /// Data sets and loaders.
     Data,
     /// Built-in experiments.

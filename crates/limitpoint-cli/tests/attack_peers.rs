@@ -72,7 +72,10 @@ fn attacks_agree_with_foolbox_and_stay_above_certified_radii() {
                 let distance = distance.unwrap_or(f64::INFINITY);
                 // foolbox calls an input wrong by its scores in single precision
                 let slack = if who == "foolbox" { 1e-5 } else { 0.0 };
-                assert!(distance >= radius * (1.0 - slack), "{who}, {name}: {distance} is below the certified {radius}");
+                assert!(
+                    distance >= radius * (1.0 - slack),
+                    "{who}, {name}: {distance} is below the certified {radius}"
+                );
             }
         }
         let median = |all: &[Option<f64>]| {

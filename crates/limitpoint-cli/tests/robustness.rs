@@ -61,8 +61,9 @@ fn text_json_and_page_bracket_the_distance_to_mistakes() {
     assert!(std::fs::metadata(format!("{out}/robust-accuracy-test.svg")).unwrap().len() > 1000);
     // a checkpoint of the run, on another number of threads: the same numbers
     let file = format!("{run}/gradient-seed1/checkpoints/final.safetensors");
-    let output =
-        limitpoint(&[&["robustness", &file, "--count", "25", "--format", "json", "--threads", "1"], &attack[..]].concat());
+    let output = limitpoint(
+        &[&["robustness", &file, "--count", "25", "--format", "json", "--threads", "1"], &attack[..]].concat(),
+    );
     let again: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(again[0]["run"], "gradient-seed1/final");
     assert_eq!(again[0]["examples"], found[0]["examples"]);

@@ -139,9 +139,10 @@ fn lines(one: &RunRobustness) -> Vec<(String, &'static str, Quartiles)> {
 }
 
 fn describe(one: &RunRobustness) -> String {
-    let profile = &one.profile;
+    let (profile, lines) = (&one.profile, lines(one));
+    let width = lines.iter().map(|line| line.0.chars().count()).max().unwrap_or(0);
     let mut text = format!(
-        "{}, {} {}, {:.2} % right: distance to the nearest mistake\n\n{:<34}  {:>8}  {:>14}  {:>9}  {:>14}\n",
+        "{}, {} {}, {:.2} % right: distance to the nearest mistake\n\n{:width$}  {:>8}  {:>14}  {:>10}  {:>14}\n",
         one.run,
         profile.examples.len(),
         part(one.part),
@@ -153,16 +154,19 @@ fn describe(one: &RunRobustness) -> String {
         "upper quartile"
     );
     let cell = |value: Option<f64>| value.map_or_else(|| "none found".to_owned(), |v| format!("{v:.4}"));
-    for (name, side, quartiles) in lines(one) {
+    for (name, side, quartiles) in lines {
         let [lower, median, upper] = [quartiles.lower, quartiles.median, quartiles.upper].map(cell);
-        text += &format!("{name:<34}  {side:>8}  {lower:>14}  {median:>9}  {upper:>14}\n");
+        text += &format!("{name:width$}  {side:>8}  {lower:>14}  {median:>10}  {upper:>14}\n");
     }
     text + "\n"
 }
 
 fn answer(one: &RunRobustness) -> anyhow::Result<Value> {
-    let quartiles: Value =
-        lines(one).into_iter().map(|(name, _, quartiles)| Ok((name, serde_json::to_value(quartiles)?))).collect::<anyhow::Result<serde_json::Map<_, _>>>()?.into();
+    let quartiles: Value = lines(one)
+        .into_iter()
+        .map(|(name, _, quartiles)| Ok((name, serde_json::to_value(quartiles)?)))
+        .collect::<anyhow::Result<serde_json::Map<_, _>>>()?
+        .into();
     Ok(json!({
         "run": one.run,
         "part": one.part,

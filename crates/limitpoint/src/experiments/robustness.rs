@@ -80,8 +80,7 @@ pub fn run_robustness(
         None => Victim::usual_box(&sets)?,
     };
     let outputs = MarginMap::new(&opened.split.train.targets).outputs();
-    let model =
-        Layered::new(&opened.task.recipe.model, &opened.weights, opened.split.train.dimension(), outputs)?;
+    let model = Layered::new(&opened.task.recipe.model, &opened.weights, opened.split.train.dimension(), outputs)?;
     let mut found = Vec::new();
     for part in &options.parts {
         let data = match part {

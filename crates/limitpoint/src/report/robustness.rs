@@ -41,7 +41,10 @@ pub fn robustness_page(found: &[RunRobustness]) -> String {
 
 /// Robust accuracy of all models, one figure for each part of the data, with its title.
 pub fn robustness_figures(found: &[RunRobustness]) -> Vec<(&'static str, Figure)> {
-    let parts = [(Part::Train, "train", "Robust accuracy on training data"), (Part::Test, "test", "Robust accuracy on test data")];
+    let parts = [
+        (Part::Train, "train", "Robust accuracy on training data"),
+        (Part::Test, "test", "Robust accuracy on test data"),
+    ];
     let draw = |(part, word, title): (Part, &str, &'static str)| {
         let profiles: Vec<(&str, &Profile)> =
             found.iter().filter(|one| one.part == part).map(|one| (one.run.as_str(), &one.profile)).collect();
@@ -57,14 +60,14 @@ fn table(one: &RunRobustness) -> String {
         Part::Train => "training",
         Part::Test => "test",
     };
-    let mut rows = row("margin over the Lipschitz constant", profile.quartiles(|bracket| bracket.lipschitz));
-    rows += &row("certified", profile.quartiles(|bracket| bracket.certified));
+    let mut rows = row("margin over the Lipschitz constant: at least", profile.quartiles(|bracket| bracket.lipschitz));
+    rows += &row("certified: at least", profile.quartiles(|bracket| bracket.certified));
     for (place, attack) in profile.attacks.iter().enumerate() {
-        rows += &row(attack, profile.attack_quartiles(place));
+        rows += &row(&format!("{attack}: at most"), profile.attack_quartiles(place));
     }
     format!(
         "<section class=\"claim\"><h2>{}</h2><p class=\"explain\">{} {part} examples in the box [{}, {}], {:.2} % answered \
-         rightly. Quartiles of the distance to the nearest mistake: at least, and at most.</p>\n\
+         rightly. Quartiles of the distance to the nearest mistake.</p>\n\
          <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Quartiles\"><table class=\"numbers\"><thead><tr>\
          <th scope=\"col\">bound</th><th scope=\"col\">lower quartile</th><th scope=\"col\">median</th>\
          <th scope=\"col\">upper quartile</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div></section>\n",
@@ -77,7 +80,8 @@ fn table(one: &RunRobustness) -> String {
 }
 
 fn row(name: &str, quartiles: Quartiles) -> String {
-    let cell = |value: Option<f64>| value.map_or_else(|| "<td>none found</td>".to_owned(), |v| format!("<td>{v:.4}</td>"));
+    let cell =
+        |value: Option<f64>| value.map_or_else(|| "<td>none found</td>".to_owned(), |v| format!("<td>{v:.4}</td>"));
     let cells: String = [quartiles.lower, quartiles.median, quartiles.upper].into_iter().map(cell).collect();
     format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", escape(name))
 }
@@ -89,7 +93,8 @@ mod tests {
 
     #[test]
     fn the_page_has_a_figure_for_each_part_and_a_table_for_each_model() {
-        let bracket = |at: f64| Bracket { margin: 1.0, lipschitz: 0.1 * at, certified: 0.5 * at, attacked: vec![Some(at), None] };
+        let bracket =
+            |at: f64| Bracket { margin: 1.0, lipschitz: 0.1 * at, certified: 0.5 * at, attacked: vec![Some(at), None] };
         let profile = Profile {
             attacks: vec!["deep-fool".into(), "<projected>".into()],
             examples: (1..9).map(|i| bracket(0.1 * f64::from(i))).collect(),

@@ -170,6 +170,12 @@ impl CarliniWagner {
     }
 }
 
+/// Moments of inputs that stopped moving shrink for ever, and arithmetic with subnormal numbers is slow.
+#[inline(always)]
+fn without_dust(x: f32) -> f32 {
+    if x.abs() < 1e-30 { 0.0 } else { x }
+}
+
 impl Lane {
     /// Back to the example itself, with a fresh Adam.
     fn restart(&mut self, victim: &Victim, lane: usize, desk: &mut Desk) {
@@ -229,8 +235,8 @@ impl Desk {
                     for lane in 0..width {
                         let slope = (x[lane] - lowest) * (highest - x[lane]) * twice_by_range;
                         let gradient = (g[lane] + 2.0 * (x[lane] - origin[lane])) * slope;
-                        m[lane] = first * m[lane] + fresh_first * gradient;
-                        v[lane] = second * v[lane] + fresh_second * (gradient * gradient);
+                        m[lane] = without_dust(first * m[lane] + fresh_first * gradient);
+                        v[lane] = without_dust(second * v[lane] + fresh_second * (gradient * gradient));
                         let size = (v[lane] * v_factors[lane]).sqrt() + GUARD;
                         w[lane] -= rate * (m[lane] * m_factors[lane]) / size;
                         x[lane] = squash(w[lane], lowest, highest);

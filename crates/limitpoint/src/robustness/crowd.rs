@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{RobustnessError, Victim};
 use crate::linalg::{Panels, lanes};
 use crate::models::{InputMap, LayeredMap};
+use crate::numeric::wide;
 
 /// Numbers in one panel of singles.
 pub(super) fn panel_lanes() -> usize {
@@ -49,14 +50,12 @@ pub(super) fn attack(
     let original = LayeredMap::<f32>::new(victim.model());
     let mut maps: Vec<Box<dyn InputMap<f32>>> = (0..threads).map(|_| original.fork()).collect();
     let start = |map: &mut Box<dyn InputMap<f32>>| attack.work(victim, &mut **map, &queue, count);
-    let found: Vec<Option<Found>> = std::thread::scope(|scope| {
-        match maps.split_first_mut() {
-            None => Vec::new(),
-            Some((first, others)) => {
-                let others: Vec<_> = others.iter_mut().map(|map| scope.spawn(|| start(map))).collect();
-                let own = start(first);
-                std::iter::once(Some(own)).chain(others.into_iter().map(|worker| worker.join().ok())).collect()
-            }
+    let found: Vec<Option<Found>> = std::thread::scope(|scope| match maps.split_first_mut() {
+        None => Vec::new(),
+        Some((first, others)) => {
+            let others: Vec<_> = others.iter_mut().map(|map| scope.spawn(|| start(map))).collect();
+            let own = start(first);
+            std::iter::once(Some(own)).chain(others.into_iter().map(|worker| worker.join().ok())).collect()
         }
     });
     let mut places = vec![0; victim.inputs().rows];
@@ -85,21 +84,26 @@ pub(super) fn set_column(panel: &mut Panels<f32>, lane: usize, values: &[f64]) {
     values.iter().enumerate().for_each(|(row, value)| panel.set(row, lane, *value as f32));
 }
 
-/// Copies the lanes whose mark is not zero from one panel to another of the same shape.
+/// Copies the marked lanes from one panel to another of the same shape.
 pub(super) fn copy_lanes(from: &Panels<f32>, to: &mut Panels<f32>, marked: &[bool]) {
-    let width = from.width();
-    for (from, to) in from.data().chunks_exact(width).zip(to.data_mut().chunks_exact_mut(width)) {
-        for (lane, _) in marked.iter().enumerate().filter(|(_, marked)| **marked) {
-            to[lane] = from[lane];
-        }
-    }
+    let (width, from, to) = (from.width(), from.data(), to.data_mut());
+    wide(
+        #[inline(always)]
+        || {
+            for (from, to) in from.chunks_exact(width).zip(to.chunks_exact_mut(width)) {
+                for ((to, from), marked) in to.iter_mut().zip(from).zip(marked) {
+                    *to = if *marked { *from } else { *to };
+                }
+            }
+        },
+    );
 }
 
 /// The squared length of every column.
 pub(super) fn squared_norms(panel: &Panels<f32>, norms: &mut [f32]) {
     let (width, data) = (panel.width(), panel.data());
     let norms = &mut norms[..width];
-    crate::numeric::wide(
+    wide(
         #[inline(always)]
         || {
             norms.fill(0.0);

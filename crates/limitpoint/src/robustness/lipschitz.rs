@@ -115,7 +115,8 @@ impl GlobalLipschitz {
             Label::Class(own) => own,
         };
         let one = |(rival, margin): &(usize, f64)| margin / pairs[own * self.outputs + rival] * (1.0 - 8.0 * UNIT);
-        let least = margins.iter().map(one).fold(f64::INFINITY, |least, r| if r < least || r.is_nan() { r } else { least });
+        let least =
+            margins.iter().map(one).fold(f64::INFINITY, |least, r| if r < least || r.is_nan() { r } else { least });
         // 0/0 of a constant score, and anything not positive, certify nothing
         if least > 0.0 { least } else { 0.0 }
     }

@@ -232,11 +232,12 @@ impl<'a> LocalBound<'a> {
         // the two pieces of a kinked function are lines through 0, and hold without rounding
         let below = if kinked { 0.0 } else { activation.value(middle) - tangent * middle - room(tangent) };
         let exact = kinked && (l >= 0.0 || u <= 0.0);
-        let above =
-            if exact { Line { slope: tangent, offset: 0.0 } } else {
-                // any slope will do if the offset covers both ends, because σ(z) − slope · z is convex
-                Line { slope: chord, offset: (low - chord * l).max(high - chord * u) + room(chord) }
-            };
+        let above = if exact {
+            Line { slope: tangent, offset: 0.0 }
+        } else {
+            // any slope will do if the offset covers both ends, because σ(z) − slope · z is convex
+            Line { slope: chord, offset: (low - chord * l).max(high - chord * u) + room(chord) }
+        };
         [Line { slope: tangent, offset: below }, above]
     }
 }

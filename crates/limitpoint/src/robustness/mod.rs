@@ -87,8 +87,10 @@ pub enum RobustnessError {
         range: &'static str,
     },
     /// A text that names no attack.
-    #[error("'{text}' is no attack: {why}; write carlini-wagner, deep-fool or projected, with settings as in \
-             carlini-wagner(steps=1000)")]
+    #[error(
+        "'{text}' is no attack: {why}; write carlini-wagner, deep-fool or projected, with settings as in \
+             carlini-wagner(steps=1000)"
+    )]
     Unreadable {
         /// The text.
         text: String,

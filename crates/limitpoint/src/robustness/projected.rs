@@ -38,6 +38,8 @@ struct Desk {
     /// Lanes that are wrong in this ball, and those that just became so.
     done: Vec<bool>,
     just: Vec<bool>,
+    /// How far they were then: their neighbours may take more steps, which must not be seen.
+    reached: Vec<f32>,
 }
 
 impl Attack for Projected {
@@ -57,6 +59,7 @@ impl Attack for Projected {
             factors: vec![0.0; width],
             done: Vec::new(),
             just: Vec::new(),
+            reached: vec![f32::INFINITY; width],
         };
         let mut found = Found::new();
         loop {
@@ -111,7 +114,7 @@ impl Projected {
             }
             for (lane, [failed, worked]) in between.iter_mut().enumerate() {
                 if desk.done[lane] {
-                    *worked = worked.min(desk.distances[lane].sqrt());
+                    *worked = worked.min(desk.reached[lane]);
                 } else {
                     *failed = failed.max(radii[lane]);
                 }
@@ -134,8 +137,11 @@ impl Desk {
         for (lane, label) in labels.iter().enumerate() {
             let scores = &self.scores;
             let (margin, rival) = label.margin(|class| f64::from(scores.get(class, lane)), scores.rows());
-            self.just.push(margin <= 0.0 && !self.done[lane]);
-            self.done[lane] |= margin <= 0.0;
+            let just = margin <= 0.0 && !self.done[lane];
+            if just {
+                (self.done[lane], self.reached[lane]) = (true, self.distances[lane].sqrt());
+            }
+            self.just.push(just);
             label.cotangent(1.0, rival, lane, &mut self.cotangent);
         }
     }

@@ -183,8 +183,7 @@ impl fmt::Display for AttackSpec {
             _ => None,
         };
         let same = Self::examples().into_iter().find(|spec| spec.key() == self.key());
-        let (own, usual) =
-            (settings(self).unwrap_or_default(), same.as_ref().and_then(settings).unwrap_or_default());
+        let (own, usual) = (settings(self).unwrap_or_default(), same.as_ref().and_then(settings).unwrap_or_default());
         let different = own.iter().filter(|(key, value)| usual.get(*key) != Some(value));
         let different: Vec<String> = different.map(|(key, value)| format!("{key}={value}")).collect();
         match different.len() {

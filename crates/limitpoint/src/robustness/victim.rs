@@ -160,7 +160,8 @@ impl Victim {
             origin.iter().zip(point).map(move_on).collect()
         };
         let wrong = |share: f64| self.margin(example, &at(share)) <= 0.0;
-        let mut upper = [1.0, 1.0 + 1e-6, 1.0 + 1e-5, 1.0 + 1e-4, 1.0 + 1e-3].into_iter().find(|share| wrong(*share))?;
+        let mut upper =
+            [1.0, 1.0 + 1e-6, 1.0 + 1e-5, 1.0 + 1e-4, 1.0 + 1e-3].into_iter().find(|share| wrong(*share))?;
         // most of the way has been seen to be safe, or is not worth looking at
         let mut lower = if wrong(0.9 * upper) { 0.0 } else { 0.9 * upper };
         for _ in 0..BISECTIONS {

@@ -282,7 +282,10 @@ mod tests {
                         };
                         let difference = (moved(1e-6) - moved(-1e-6)) / 2e-6;
                         let found = gradient[(n, k)];
-                        assert!((found - difference).abs() < 1e-6 * (1.0 + found.abs()), "{spec:?} {found} {difference}");
+                        assert!(
+                            (found - difference).abs() < 1e-6 * (1.0 + found.abs()),
+                            "{spec:?} {found} {difference}"
+                        );
                     }
                 }
                 let (single, rounded) = pass::<f32>(&layered, &x, &cotangent);

@@ -39,7 +39,15 @@ fn plot(sketch: &Sketch) -> Option<Plot> {
         .collect();
     let bracketed = || bands.iter().flatten().flat_map(|p| [[p[0], p[1]], [p[0], p[2]]]).filter(finite);
     let scattered = || clouds.iter().flatten().map(|p| [p[0], p[1]]).filter(finite);
-    let all = || curves.iter().flatten().copied().chain(dots.iter().map(|dot| dot.0).filter(finite)).chain(scattered()).chain(bracketed());
+    let all = || {
+        curves
+            .iter()
+            .flatten()
+            .copied()
+            .chain(dots.iter().map(|dot| dot.0).filter(finite))
+            .chain(scattered())
+            .chain(bracketed())
+    };
     let span = |axis: usize| match sketch.window {
         Some(window) => [place(axis, window[axis][0]), place(axis, window[axis][1])],
         None => {
@@ -72,19 +80,15 @@ fn plot(sketch: &Sketch) -> Option<Plot> {
         }
     });
     let mut series: Vec<Series> = banded.collect();
-    let lines = sketch
-        .curves
-        .iter()
-        .zip(&curves)
-        .map(|(curve, points)| {
-            let mark = |at: &[f64; 2]| Mark { x: at[0], low: at[1], mean: at[1], high: at[1] };
-            let stretches = clip(points, window).iter().map(|part| part.iter().map(mark).collect()).collect();
-            let style = (!curve.reference).then(|| {
-                style += 1;
-                style - 1
-            });
-            Series { label: curve.label.clone(), style, stretches }
+    let lines = sketch.curves.iter().zip(&curves).map(|(curve, points)| {
+        let mark = |at: &[f64; 2]| Mark { x: at[0], low: at[1], mean: at[1], high: at[1] };
+        let stretches = clip(points, window).iter().map(|part| part.iter().map(mark).collect()).collect();
+        let style = (!curve.reference).then(|| {
+            style += 1;
+            style - 1
         });
+        Series { label: curve.label.clone(), style, stretches }
+    });
     series.extend(lines);
     let inside = |at: &[f64; 2]| (0..2).all(|axis| at[axis] >= window[axis][0] && at[axis] <= window[axis][1]);
     let clouds = sketch.clouds.iter().zip(&clouds).map(|(cloud, points)| Cloud {
