@@ -55,7 +55,7 @@ fn attacks_agree_with_foolbox_and_stay_above_certified_radii() {
     let right: Vec<usize> = (0..COUNT).filter(|n| victim.margin(*n, victim.inputs().row(*n)) > 0.0).collect();
     assert!(right.len() > COUNT / 2, "the network answers {} of {COUNT} rightly", right.len());
     let text = format!(
-        "carlini-wagner(search-steps={search}, steps={steps}, rate={rate}, initial-constant={constant}, abort-early=false)"
+        "carlini-wagner(search_steps={search}, steps={steps}, rate={rate}, initial_constant={constant}, abort_early=false)"
     );
     let attacks: [AttackSpec; 2] = [text.parse().expect("an attack"), AttackSpec::deep_fool()];
     let own = attacks.map(|attack| attack.distances(&victim, &right, 2).expect("distances"));

@@ -6,8 +6,8 @@ use crate::robustness::Profile;
 /// Radii at which curves are drawn.
 const POINTS: usize = 161;
 
-/// The share of examples whose robustness exceeds ε, for several models: it lies between the certified curve, the lower edge
-/// of each band, and the attacked one, its upper edge. D Figure 8 draws the upper edges.
+/// The share of examples whose robustness exceeds ε, for several models: it lies between the certified curve, the lower
+/// edge of each band, and the attacked one, its upper edge. D Figure 8 draws the upper edges.
 ///
 /// ```
 /// use limitpoint::claims::robust_accuracy;

@@ -19,12 +19,13 @@ pub struct Affine {
 /// ```
 ///
 /// A network's output factor is part of W_L and b_L. Models that are linear in their inputs have a single layer: the
-/// product of the factors of a diagonal network, the matrix ⟨W, ·⟩ of a matrix model. What attacks a model, or bounds how
-/// fast it can change, reads it in this form.
+/// product of the factors of a diagonal network, the matrix ⟨W, ·⟩ of a matrix model. What attacks a model, or bounds
+/// how fast it can change, reads it in this form.
 ///
 /// ```
 /// use limitpoint::models::{Layered, ModelSpec};
-/// let spec: ModelSpec = serde_json::from_str(r#"{"network": {"widths": [2], "output-scale": "mean-field"}}"#).unwrap();
+/// let text = r#"{"network": {"widths": [2], "output_scale": "mean-field"}}"#;
+/// let spec: ModelSpec = serde_json::from_str(text).unwrap();
 /// let layered = Layered::new(&spec, &[1.0, 0.0, 0.0, -1.0, 3.0, 5.0], 2, 1)?;
 /// assert_eq!(layered.scores(&[4.0, 7.0]), [6.0]); // ½ · (3 max(4, 0) + 5 max(−7, 0))
 /// # Ok::<(), limitpoint::models::ModelError>(())

@@ -20,14 +20,14 @@ const PROGRESS: f64 = 0.9999;
 /// min over w   ‖x(w) − x₀‖² + c · max(q(x(w)) + κ, 0),     x(w) = a + b tanh w in the box [a − b, a + b]
 /// ```
 ///
-/// solved by Adam from w(x₀) for a series of c: ten times larger until a wrong answer is found, then halving the interval
-/// between the largest c that failed and the smallest that did not. The nearest wrong input seen in any step is kept. Steps
-/// are made in single precision, many examples side by side; each example has its own c, its own clock and its own early
-/// end, and when it is done its lane takes the next.
+/// solved by Adam from w(x₀) for a series of c: ten times larger until a wrong answer is found, then halving the
+/// interval between the largest c that failed and the smallest that did not. The nearest wrong input seen in any step
+/// is kept. Steps are made in single precision, many examples side by side; each example has its own c, its own clock
+/// and its own early end, and when it is done its lane takes the next.
 ///
-/// Carlini and Wagner 2017, "Towards Evaluating the Robustness of Neural Networks", section VI.A; conventions (shrinking
-/// x₀ by 1 − 10⁻⁶ before tanh⁻¹, a look at the progress every tenth of the steps) as in foolbox 3. There the early end
-/// looks at the sum over the batch, here at each example.
+/// Carlini and Wagner 2017, "Towards Evaluating the Robustness of Neural Networks", section VI.A; conventions
+/// (shrinking x₀ by 1 − 10⁻⁶ before tanh⁻¹, a look at the progress every tenth of the steps) as in foolbox 3. There the
+/// early end looks at the sum over the batch, here at each example.
 pub(super) struct CarliniWagner {
     pub search_steps: usize,
     pub steps: usize,
@@ -134,7 +134,8 @@ impl CarliniWagner {
         Some(occupant)
     }
 
-    /// Judges the scores of a lane and prepares its cotangent; says what comes next, and whether it is nearer than ever.
+    /// Judges the scores of a lane and prepares its cotangent; says what comes next, and whether it is nearer than
+    /// ever.
     fn look(&self, lane: &mut Lane, index: usize, desk: &mut Desk) -> (Next, bool) {
         let scores = &desk.scores;
         let (margin, rival) = lane.label.margin(|class| f64::from(scores.get(class, index)), scores.rows());

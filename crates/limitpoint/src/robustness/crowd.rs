@@ -1,7 +1,7 @@
 //! Examples shared out over threads, a panel of them at a time.
 //!
-//! Every attack moves many examples side by side, one in each lane of a panel. Lanes never meet, so what is found for an
-//! example depends neither on its neighbours nor on the number of threads.
+//! Every attack moves many examples side by side, one in each lane of a panel. Lanes never meet, so what is found for
+//! an example depends neither on its neighbours nor on the number of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -18,10 +18,10 @@ pub(super) fn slope_bound(activation: Activation) -> Option<f64> {
 
 /// A number that ‖W‖₂ = max ‖Wx‖/‖x‖ provably does not exceed, within about 10⁻¹⁰ of it.
 ///
-/// s is taken a little above the largest computed singular value and s² I − WᵀW (or WWᵀ, whichever is smaller) is shown to be
-/// positive definite: if the Cholesky factorisation of a symmetric A of n rows ends without a negative pivot in floating
-/// point, then λ_min(A) ≥ −γ_{n+1}/(1 − γ_{n+1}) tr A. That, and the rounding of the product, is taken off before. Rump
-/// 2006, "Verification of positive definiteness", BIT 46, theorem 2.3.
+/// s is taken a little above the largest computed singular value and s² I − WᵀW (or WWᵀ, whichever is smaller) is shown
+/// to be positive definite: if the Cholesky factorisation of a symmetric A of n rows ends without a negative pivot in
+/// floating point, then λ_min(A) ≥ −γ_{n+1}/(1 − γ_{n+1}) tr A. That, and the rounding of the product, is taken off
+/// before. Rump 2006, "Verification of positive definiteness", BIT 46, theorem 2.3.
 ///
 /// ```
 /// use limitpoint::{linalg::Matrix, robustness::spectral_bound};

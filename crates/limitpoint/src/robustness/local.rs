@@ -1,17 +1,19 @@
 //! How low the margins can fall in a ball around one input: linear bounds through the layers.
 //!
 //! All activations of the library are convex. On an interval [l, u] a convex σ lies above its tangents and below its
-//! chord, so with the sign of what multiplies it each unit can be replaced by a line, from the scores down to the inputs:
+//! chord, so with the sign of what multiplies it each unit can be replaced by a line, from the scores down to the
+//! inputs:
 //!
 //! ```text
 //! s(x) ≥ Σᵢ λᵢ σ(zᵢ) + … ≥ Σᵢ λᵢ (sᵢ zᵢ + tᵢ) + …,     tangent at the middle where λᵢ ≥ 0, chord where λᵢ < 0
 //!      ≥ ⟨a, x⟩ + c                                     ⇒   min over ‖x − x₀‖ ≤ r of s ≥ ⟨a, x₀⟩ + c − r ‖a‖₂
 //! ```
 //!
-//! Units that cannot change sign in the ball are exact. The intervals of the first layer are z(x₀) ± r ‖wᵢ‖₂; of a later one
-//! the smaller of interval arithmetic and z(x₀) ± ‖wᵢ‖₂ Π‖W‖₂ r. The largest r at which all margins stay positive is
-//! found by bisection; that some r is certified does not depend on smaller ones. Zhang et al. 2018, "Efficient Neural
-//! Network Robustness Certification with General Activation Functions" (CROWN), section 3, with tangents in the middle.
+//! Units that cannot change sign in the ball are exact. The intervals of the first layer are z(x₀) ± r ‖wᵢ‖₂; of a
+//! later one the smaller of interval arithmetic and z(x₀) ± ‖wᵢ‖₂ Π‖W‖₂ r. The largest r at which all margins stay
+//! positive is found by bisection; that some r is certified does not depend on smaller ones. Zhang et al. 2018,
+//! "Efficient Neural Network Robustness Certification with General Activation Functions" (CROWN), section 3, with
+//! tangents in the middle.
 //!
 //! Every bound is a theorem about the numbers in the weights: lines are moved outwards until they hold as rounded, and
 //! the rounding of all sums is bounded by γₙ times the sum of the sizes and taken off.

@@ -1,8 +1,8 @@
 //! How far an input must be moved before a trained model changes its answer.
 //!
-//! The ℓ2 robustness of an example is R(x) = inf {‖x′ − x‖₂ : q(x′) ≤ 0, x′ in the box}; 0 if the answer is wrong already. It is
-//! bracketed: attacks show inputs with another answer, which are upper bounds, and bounds on how fast the model can change
-//! are lower ones.
+//! The ℓ2 robustness of an example is R(x) = inf {‖x′ − x‖₂ : q(x′) ≤ 0, x′ in the box}; 0 if the answer is wrong
+//! already. It is bracketed: attacks show inputs with another answer, which are upper bounds, and bounds on how fast
+//! the model can change are lower ones.
 //!
 //! ```text
 //! certified(x) ≤ R(x) ≤ min over attacks of ‖x′ − x‖₂

@@ -92,8 +92,11 @@ impl Profile {
     ///
     /// ```
     /// use limitpoint::robustness::{Bracket, Profile};
-    /// let bracket = |certified, attacked| Bracket { margin: 1.0, lipschitz: 0.0, certified, attacked: vec![Some(attacked)] };
-    /// let profile = Profile { attacks: vec!["deep-fool".into()], examples: vec![bracket(0.1, 0.2), bracket(0.3, 0.5)] };
+    /// let bracket = |certified, attacked| {
+    ///     Bracket { margin: 1.0, lipschitz: 0.0, certified, attacked: vec![Some(attacked)] }
+    /// };
+    /// let examples = vec![bracket(0.1, 0.2), bracket(0.3, 0.5)];
+    /// let profile = Profile { attacks: vec!["deep-fool".into()], examples };
     /// assert_eq!(profile.beyond(0.2), (0.5, 0.5));
     /// ```
     pub fn beyond(&self, radius: f64) -> (f64, f64) {
@@ -126,8 +129,8 @@ impl Profile {
         self.quartiles(|bracket| bracket.attacked[place].unwrap_or(f64::INFINITY))
     }
 
-    /// The least of (distance of an attack)/(certified radius) over all examples with a right answer: below 1 would be a
-    /// contradiction.
+    /// The least of (distance of an attack)/(certified radius) over all examples with a right answer: below 1 would be
+    /// a contradiction.
     pub fn tightest(&self) -> f64 {
         let ratios = self.examples.iter().filter(|bracket| bracket.certified > 0.0);
         ratios.map(|bracket| bracket.nearest() / bracket.certified).fold(f64::INFINITY, f64::min)
@@ -200,7 +203,8 @@ impl Victim {
     }
 }
 
-/// The robustness profile of a trained model on a data set: inputs live in `bounds`, or in [0, 1], widened to hold the data.
+/// The robustness profile of a trained model on a data set: inputs live in `bounds`, or in [0, 1], widened to hold the
+/// data.
 ///
 /// ```
 /// use limitpoint::data::Digits;

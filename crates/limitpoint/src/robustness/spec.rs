@@ -22,7 +22,7 @@ use crate::catalogue::CatalogueEntry;
 /// # Ok::<(), limitpoint::robustness::RobustnessError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AttackSpec {
     /// Adam on distance² + c · margin in tanh coordinates, with a search for c.
     CarliniWagner {
@@ -142,7 +142,7 @@ impl AttackSpec {
         match *self {
             Self::CarliniWagner { search_steps, steps, rate, confidence, initial_constant, .. } => {
                 if search_steps == 0 || steps == 0 {
-                    return refuse("the smaller of search-steps and steps", 0.0, "at least 1");
+                    return refuse("the smaller of search_steps and steps", 0.0, "at least 1");
                 }
                 if !positive(rate) {
                     return refuse("rate", rate, "positive and finite");
@@ -151,7 +151,7 @@ impl AttackSpec {
                     return refuse("confidence", confidence, "zero or positive, and finite");
                 }
                 if !positive(initial_constant) {
-                    return refuse("initial-constant", initial_constant, "positive and finite");
+                    return refuse("initial_constant", initial_constant, "positive and finite");
                 }
             }
             Self::DeepFool { steps, candidates, overshoot } => {
@@ -164,7 +164,7 @@ impl AttackSpec {
             }
             Self::Projected { search_steps, steps, rate } => {
                 if search_steps == 0 || steps == 0 {
-                    return refuse("the smaller of search-steps and steps", 0.0, "at least 1");
+                    return refuse("the smaller of search_steps and steps", 0.0, "at least 1");
                 }
                 if !(rate > 0.0 && rate <= 2.0) {
                     return refuse("rate", rate, "in (0, 2]");
@@ -230,7 +230,7 @@ mod tests {
             assert_eq!(spec.key().parse::<AttackSpec>().unwrap(), spec);
             assert!(AttackSpec::catalogue().iter().any(|entry| entry.key == spec.key()));
         }
-        let text = "carlini-wagner(abort-early=false, rate=0.5)";
+        let text = "carlini-wagner(abort_early=false, rate=0.5)";
         assert_eq!(text.parse::<AttackSpec>().unwrap().to_string(), text);
         for (text, part) in [
             ("boundary", "unknown variant"),

@@ -37,8 +37,8 @@ fn attacks() -> Vec<AttackSpec> {
     vec![AttackSpec::carlini_wagner(1000), AttackSpec::deep_fool(), AttackSpec::projected()]
 }
 
-/// Of a linear model the robustness is min q_j/‖w_y − w_j‖ where the box leaves room: the bound attains it, and every
-/// attack finds it.
+/// Of a linear model the robustness is min q_j/‖w_y − w_j‖ where the box leaves room: the bound attains it, and attacks
+/// find it.
 #[test]
 fn a_linear_model_is_as_robust_as_its_margin_says() {
     let mut stream = Streams::new(21).stream("linear");
@@ -72,7 +72,9 @@ fn a_linear_model_is_as_robust_as_its_margin_says() {
             for (attack, distance) in attacks().iter().zip(&bracket.attacked) {
                 let distance = distance.unwrap_or(f64::INFINITY);
                 assert!(distance >= exact * (1.0 - 1e-12), "{attack}: {distance} {exact}");
-                assert!(!room || distance <= 1.02 * exact, "{attack}: {distance} {exact}");
+                // of several classes only DeepFool compares distances: the others go for the highest score
+                let sure = outputs == 1 || matches!(attack, AttackSpec::DeepFool { .. });
+                assert!(!(room && sure) || distance <= 1.02 * exact, "{attack}: {distance} {exact}");
             }
         }
     }

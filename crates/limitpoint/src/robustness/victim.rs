@@ -149,8 +149,8 @@ impl Victim {
     }
 
     /// Turns what an attack in single precision found into a proven upper bound: the nearest point on the segment from
-    /// the example to `point`, stretched a little if need be, that has margin ≤ 0 in double precision. Gives its distance;
-    /// nothing if there is none.
+    /// the example to `point`, stretched a little if need be, that has margin ≤ 0 in double precision. Gives its
+    /// distance; nothing if there is none.
     pub(super) fn distance(&self, example: usize, point: &[f64]) -> Option<f64> {
         const BISECTIONS: usize = 20;
         let origin = self.inputs.row(example);

@@ -1,8 +1,8 @@
 //! `limitpoint bench attack`: Carlini–Wagner here and in foolbox, on the same network in the same minutes.
 //!
-//! A 784-256-10 ReLU network with random weights on 96 random images, labelled by the network itself; nine constants, the
-//! same number of steps of Adam for each, no early end. Both compute in single precision; limitpoint checks what it found
-//! in double precision within its time.
+//! A 784-256-10 ReLU network with random weights on 96 random images, labelled by the network itself; nine constants,
+//! the same number of steps of Adam for each, no early end. Both compute in single precision; limitpoint checks what it
+//! found in double precision within its time.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -50,7 +50,7 @@ pub fn measure(bench: &Bench, folder: &Path) -> anyhow::Result<Vec<Line>> {
     let (victim, labels) = victim()?;
     let examples: Vec<usize> = (0..IMAGES).collect();
     let attack: AttackSpec =
-        format!("carlini-wagner(search-steps={SEARCH}, steps={STEPS}, abort-early=false)").parse()?;
+        format!("carlini-wagner(search_steps={SEARCH}, steps={STEPS}, abort_early=false)").parse()?;
     let mut peer = match &bench.python {
         Some(python) => Peer::start(python, &victim, &labels, bench.threads, folder)?,
         None => {
