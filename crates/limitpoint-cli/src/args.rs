@@ -17,6 +17,7 @@ use crate::commands::polish::Polish;
 use crate::commands::rates::Rates;
 use crate::commands::report::Report;
 use crate::commands::reproduce::Reproduce;
+use crate::commands::robustness::RobustnessArguments;
 use crate::commands::run::{Resume, Run};
 use crate::commands::schema::Schema;
 use crate::commands::solve::Solve;
@@ -75,6 +76,11 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint rates runs/linear\n  limitpoint rates runs/linear --confidence 0.99 --format json"
     )]
     Rates(Rates),
+    /// Bracket how far inputs must move before a trained model changes its answer: attacks above, proven bounds below.
+    #[command(
+        after_help = "Examples:\n  limitpoint robustness runs/digits --out runs/digits/robustness\n  limitpoint robustness runs/digits/gradient-seed1 --attack deep-fool --count 1000 --split test\n  limitpoint robustness runs/digits/gradient-seed1/checkpoints/*.safetensors --format json"
+    )]
+    Robustness(RobustnessArguments),
     /// Find out which geometry an optimiser maximises the margin in, early and late, from a battery of probe problems.
     #[command(
         after_help = "Examples:\n  limitpoint fingerprint gradient\n  limitpoint fingerprint adam 'adam(epsilon=0)' --out runs/fingerprint\n  limitpoint fingerprint 'mirror(potential=smoothed(p=3, lambda=0))' --format json\n  limitpoint fingerprint 'steepest(norm=lp:4)' --norm lp:4\n\nExits with 0 if there is a fingerprint, whatever it says, with 2 if there is none."
@@ -100,7 +106,7 @@ pub enum Verb {
     List(List),
     /// Measure training steps per second, against PyTorch and JAX where a Python has them, or the judge's solvers.
     #[command(
-        after_help = "Examples:\n  limitpoint bench\n  limitpoint bench --python .venv/bin/python --seconds 2\n  limitpoint bench --scaling --format json\n  limitpoint bench solve --python .venv/bin/python"
+        after_help = "Examples:\n  limitpoint bench\n  limitpoint bench --python .venv/bin/python --seconds 2\n  limitpoint bench --scaling --format json\n  limitpoint bench solve --python .venv/bin/python\n  limitpoint bench attack --python .venv/bin/python"
     )]
     Bench(Bench),
     /// List and fetch data sets.
@@ -152,6 +158,8 @@ pub enum Concept {
     Optimisers,
     /// Step-size rules.
     Schedules,
+    /// Searches for the nearest input with another answer.
+    Attacks,
     /// Data sets and loaders.
     Data,
     /// Built-in experiments.
@@ -172,7 +180,8 @@ pub enum Format {
 #[derive(Debug, Args)]
 pub struct Bench {
     /// Workloads to run: W1, W2, W3, W4, all of them by default; or `solve`, exact margins against cvxpy and SVC; or
-    /// `figure-1`, all runs of A Figure 1 against PyTorch; or `epoch`, mini-batches on images of MNIST's size against PyTorch.
+    /// `attack`, Carlini–Wagner against foolbox; or `figure-1`, all runs of A Figure 1 against PyTorch; or `epoch`,
+    /// mini-batches on images of MNIST's size against PyTorch.
     #[arg(value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
     /// A Python interpreter with torch and/or jax to compare with.

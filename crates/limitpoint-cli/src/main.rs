@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Verb::Check(check) => commands::check::run(&check),
         Verb::Polish(polish) => commands::polish::run(&polish),
         Verb::Rates(rates) => commands::rates::run(&rates),
+        Verb::Robustness(robustness) => commands::robustness::run(&robustness),
         Verb::Fingerprint(fingerprint) => commands::fingerprint::run(&fingerprint),
         Verb::Horizon(horizon) => commands::horizon::run(&horizon),
         Verb::Advise(advise) => commands::advise::run(&advise),

@@ -7,7 +7,7 @@ mod program;
 use program::{limitpoint, stderr, stdout};
 
 /// Every concept `list` knows, with one key each that must be among its entries.
-const CONCEPTS: [(&str, &str); 10] = [
+const CONCEPTS: [(&str, &str); 11] = [
     ("norms", "spectral"),
     ("potentials", "hyperbolic"),
     ("losses", "exponential"),
@@ -16,6 +16,7 @@ const CONCEPTS: [(&str, &str); 10] = [
     ("initialisers", "he-normal"),
     ("optimisers", "steepest"),
     ("schedules", "flow-resolved"),
+    ("attacks", "carlini-wagner"),
     ("data", "digits"),
     ("experiments", "showcase"),
 ];

@@ -46,6 +46,9 @@ pub enum Error {
     /// A reference problem could not be posed or solved.
     #[error(transparent)]
     Reference(#[from] crate::reference::ReferenceError),
+    /// Robustness could not be measured.
+    #[error(transparent)]
+    Robustness(#[from] crate::robustness::RobustnessError),
     /// A point could not be judged.
     #[error(transparent)]
     Certificate(#[from] crate::certificates::CertificateError),

@@ -29,6 +29,7 @@
 //! | [`diagnostics`] | margins, KKT measures, balance, shape: functions of a point |
 //! | [`observers`] | snapshots, recording, stop rules |
 //! | [`mod@reference`] | the judge's solvers: exact margins and limit points, with their proofs |
+//! | [`robustness`] | how far inputs must move to change an answer: attacks, and bounds with proof |
 //! | [`certificates`] | claim + evidence → verdict: KKT and tangent certificates, polishing, files |
 //! | [`driver`] | the loop: step, snapshot, observe, stop |
 //! | [`advice`] | step size and smoothing of mirror descent, from the shape of a network and its start |
@@ -57,6 +58,7 @@ pub mod flows;
 pub mod optimisers;
 
 pub mod reference;
+pub mod robustness;
 
 pub mod advice;
 pub mod certificates;

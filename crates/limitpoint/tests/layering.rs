@@ -26,6 +26,7 @@ const BELOW_CLAIMS: &[&str] = &[
     "observers",
     "driver",
     "reference",
+    "robustness",
     "certificates",
     "advice",
     "experiments",
@@ -50,6 +51,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("diagnostics", &["linalg", "params", "data", "norms", "potentials", "losses", "models"]),
     ("observers", &["params", "diagnostics"]),
     ("reference", &["linalg", "params", "data", "norms", "potentials"]),
+    // the judge of attacks: its Adam is its own, optimisers are the accused
+    ("robustness", &["linalg", "params", "data", "models"]),
     // models, because a tangent is made of gradients and kinks; never how a point was reached
     (
         "certificates",
@@ -89,6 +92,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "observers",
             "driver",
             "reference",
+            "robustness",
             "certificates",
         ],
     ),
@@ -96,7 +100,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("claims", BELOW_CLAIMS),
     // stands where claims do, and neither knows the other
     ("fingerprint", BELOW_CLAIMS),
-    ("report", &["potentials", "experiments", "claims", "fingerprint"]),
+    ("report", &["potentials", "robustness", "experiments", "claims", "fingerprint"]),
     // gathers the error type of every module; no module's behaviour depends on it
     (
         "error",
@@ -115,6 +119,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "diagnostics",
             "driver",
             "reference",
+            "robustness",
             "certificates",
             "experiments",
         ],

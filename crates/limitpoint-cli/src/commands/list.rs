@@ -10,6 +10,7 @@ use limitpoint::models::{Activation, Initialiser, ModelSpec};
 use limitpoint::norms::NormSpec;
 use limitpoint::optimisers::OptimiserSpec;
 use limitpoint::potentials::PotentialSpec;
+use limitpoint::robustness::AttackSpec;
 use limitpoint::schedules::ScheduleSpec;
 
 use crate::args::{Concept, Format, List};
@@ -25,6 +26,7 @@ pub fn run(list: &List) -> anyhow::Result<ExitCode> {
         Concept::Initialisers => Initialiser::catalogue(),
         Concept::Optimisers => OptimiserSpec::catalogue(),
         Concept::Schedules => ScheduleSpec::catalogue(),
+        Concept::Attacks => AttackSpec::catalogue(),
         Concept::Data => DataSpec::catalogue(),
         Concept::Experiments => RecipeSource::catalogue(),
     };

@@ -15,6 +15,7 @@ pub mod polish;
 pub mod rates;
 pub mod report;
 pub mod reproduce;
+pub mod robustness;
 pub mod run;
 pub mod schema;
 pub mod solve;

@@ -11,6 +11,7 @@
 //! | `lab` | built-in experiments run in memory |
 //! | `outcome` | checks, and the record they make |
 //! | `sketch` | figures as finished numbers |
+//! | `robust_accuracy` | the band between certified and attacked robustness |
 //! | `statistics` | paired comparisons over seeds |
 //! | `trace` | steepest flows watched at every step |
 //! | `arithmetic` | comparisons that keep a NaN |
@@ -27,6 +28,7 @@ mod paper_b;
 mod paper_c;
 mod paper_d;
 mod registry;
+mod robust_accuracy;
 mod sketch;
 mod statistics;
 mod trace;
@@ -34,7 +36,8 @@ mod trace;
 pub use lab::{Finished, Lab, Scale};
 pub use outcome::{Check, ClaimRecord, Outcome};
 pub use registry::{Claim, ClaimEntry, claims, find_claims, open_claims};
-pub use sketch::{Cloud, Curve, Dot, Sketch};
+pub use robust_accuracy::robust_accuracy;
+pub use sketch::{Brackets, Cloud, Curve, Dot, Sketch};
 
 /// What keeps a claim from being tried.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +79,8 @@ crate::error::pass_through!(ClaimError:
     crate::optimisers::OptimiserError,
     crate::flows::FlowError,
     crate::diagnostics::DiagnosticsError,
-    crate::driver::DriverError
+    crate::driver::DriverError,
+    crate::robustness::RobustnessError
 );
 
 impl From<crate::experiments::RecipeError> for ClaimError {

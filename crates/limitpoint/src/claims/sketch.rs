@@ -24,6 +24,9 @@ pub struct Sketch {
     pub window: Option<[[f64; 2]; 2]>,
     /// Lines.
     pub curves: Vec<Curve>,
+    /// Lines with what lies below them down to another line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bands: Vec<Brackets>,
     /// Marked points.
     pub dots: Vec<Dot>,
     /// Many points of one kind.
@@ -40,6 +43,15 @@ pub struct Curve {
     pub points: Vec<[f64; 2]>,
     /// Whether it is a reference rather than something that ran: a set of solutions, a theory.
     pub reference: bool,
+}
+
+/// What lies between two lines; the upper one is drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Brackets {
+    /// For the legend.
+    pub label: String,
+    /// Position, lower and upper value.
+    pub points: Vec<[f64; 3]>,
 }
 
 /// One marked point.
@@ -89,6 +101,12 @@ impl Sketch {
     /// Adds a line that nothing ran along.
     pub fn reference(mut self, label: impl Into<String>, points: Vec<[f64; 2]>) -> Self {
         self.curves.push(Curve { label: label.into(), points, reference: true });
+        self
+    }
+
+    /// Adds a line with what lies below it: positions, lower and upper values.
+    pub fn band(mut self, label: impl Into<String>, points: Vec<[f64; 3]>) -> Self {
+        self.bands.push(Brackets { label: label.into(), points });
         self
     }
 

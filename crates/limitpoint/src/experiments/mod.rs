@@ -44,6 +44,7 @@ mod weights;
 mod certify;
 mod judge;
 mod polish;
+mod robustness;
 
 // records: what is left, and what it says
 mod analysis;
@@ -74,6 +75,7 @@ pub use record::{
     Analysis, Band, CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, Finding, Group,
     HistogramRecord, Metrics, Portrait, ReferenceLine, RunRecord, Summary, SummaryCell, SummaryColumn, SummaryRow,
 };
+pub use robustness::{Part, RobustnessOptions, RunRobustness, run_robustness, trained_weights};
 pub use run::{Progress, Watcher};
 pub use schema::schema;
 pub use source::{RecipeSource, builtins};
@@ -170,5 +172,6 @@ crate::error::pass_through!(RunError:
     crate::optimisers::OptimiserError,
     crate::flows::FlowError,
     crate::diagnostics::DiagnosticsError,
-    crate::driver::DriverError
+    crate::driver::DriverError,
+    crate::robustness::RobustnessError
 );

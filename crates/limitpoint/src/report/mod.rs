@@ -10,6 +10,7 @@
 //! | `gallery.rs` | claims of the papers with their verdicts and figures, on one page |
 //! | `fingerprints.rs` | fingerprints of optimisers on one page |
 //! | `horizons.rs` | what a potential tends to, on one page |
+//! | `robustness.rs` | how far the nearest mistakes of trained models are, on one page |
 //! | `svg/` | figures for papers |
 //! | `assets/page.html`, `assets/style.css` | the skeleton and its style |
 //! | `assets/report.js` | state, theme, controls, the order of drawing, the cursor shared by all plots |
@@ -22,12 +23,14 @@ mod gallery;
 mod horizons;
 mod html;
 mod page_data;
+mod robustness;
 mod svg;
 
 pub use fingerprints::fingerprints;
 pub use gallery::gallery;
 pub use horizons::horizon_page;
 pub use html::html;
+pub use robustness::{robustness_figures, robustness_page};
 pub use svg::{Figure, figures, radar_figure, sketch_figure};
 
 #[cfg(test)]

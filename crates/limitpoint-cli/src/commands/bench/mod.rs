@@ -1,5 +1,6 @@
 //! `limitpoint bench`: steps per second, and ratios against other engines measured in the same minutes.
 
+mod attack;
 mod epoch;
 mod figure_1;
 mod peer;
@@ -66,6 +67,8 @@ pub fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(&folder)?;
     let outcome = if bench.workloads == ["figure-1"] {
         figure_1::measure(bench, &folder).and_then(|lines| show(bench, &lines, &figure_1::text(&lines)))
+    } else if bench.workloads == ["attack"] {
+        attack::measure(bench, &folder).and_then(|lines| show(bench, &lines, &attack::text(&lines)))
     } else if bench.workloads == ["epoch"] {
         epoch::measure(bench, &folder).and_then(|line| show(bench, &line, &epoch::text(&line)))
     } else if bench.workloads == ["solve"] {
@@ -89,7 +92,9 @@ fn show(bench: &Bench, value: &impl Serialize, text: &str) -> anyhow::Result<()>
 fn chosen(names: &[String]) -> anyhow::Result<Vec<Workload>> {
     let all = WorkloadSpec::all();
     if let Some(unknown) = names.iter().find(|name| all.iter().all(|spec| !spec.name.eq_ignore_ascii_case(name))) {
-        bail!("there is no workload '{unknown}'; choose from W1, W2, W3, W4, or epoch, solve or figure-1 alone");
+        bail!(
+            "there is no workload '{unknown}'; choose from W1, W2, W3, W4, or attack, epoch, solve or figure-1 alone"
+        );
     }
     let wanted = |spec: &&WorkloadSpec| names.is_empty() || names.iter().any(|n| n.eq_ignore_ascii_case(spec.name));
     Ok(all.iter().filter(wanted).map(WorkloadSpec::build).collect())

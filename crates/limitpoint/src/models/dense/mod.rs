@@ -9,6 +9,7 @@
 //! fused into the last hidden layer: its partial sums are formed while tiles are in registers, and the back-signal is
 //! written over the preactivations.
 
+mod inputs;
 mod inspect;
 mod kernels;
 mod pieces;
@@ -20,6 +21,7 @@ use std::ops::Range;
 
 use pulp::Arch;
 
+pub use self::inputs::LayeredMap;
 use self::kernels::{Backward, Forward, Head, HeadGradient, Raw, RawPanels, Source, WeightGradient};
 use super::{Activation, DegreeGroup, Homogeneity, Kink, KinkColumn, Model, ModelError, score_anew};
 use crate::linalg::tile::Rows;

@@ -32,8 +32,22 @@ fn plot(sketch: &Sketch) -> Option<Plot> {
         .iter()
         .map(|cloud| cloud.points.iter().map(|p| [place(0, p[0]), place(1, p[1]), p[2]]).collect())
         .collect();
+    let bands: Vec<Vec<[f64; 3]>> = sketch
+        .bands
+        .iter()
+        .map(|band| band.points.iter().map(|p| [place(0, p[0]), place(1, p[1]), place(1, p[2])]).collect())
+        .collect();
+    let bracketed = || bands.iter().flatten().flat_map(|p| [[p[0], p[1]], [p[0], p[2]]]).filter(finite);
     let scattered = || clouds.iter().flatten().map(|p| [p[0], p[1]]).filter(finite);
-    let all = || curves.iter().flatten().copied().chain(dots.iter().map(|dot| dot.0).filter(finite)).chain(scattered());
+    let all = || {
+        curves
+            .iter()
+            .flatten()
+            .copied()
+            .chain(dots.iter().map(|dot| dot.0).filter(finite))
+            .chain(scattered())
+            .chain(bracketed())
+    };
     let span = |axis: usize| match sketch.window {
         Some(window) => [place(axis, window[axis][0]), place(axis, window[axis][1])],
         None => {
@@ -52,20 +66,30 @@ fn plot(sketch: &Sketch) -> Option<Plot> {
         if sketch.logarithmic[axis] { Axis::logarithmic(low, high) } else { Axis::linear(low, high) }
     };
     let mut style = 0;
-    let series = sketch
-        .curves
-        .iter()
-        .zip(&curves)
-        .map(|(curve, points)| {
-            let mark = |at: &[f64; 2]| Mark { x: at[0], low: at[1], mean: at[1], high: at[1] };
-            let stretches = clip(points, window).iter().map(|part| part.iter().map(mark).collect()).collect();
-            let style = (!curve.reference).then(|| {
-                style += 1;
-                style - 1
-            });
-            Series { label: curve.label.clone(), style, stretches }
-        })
-        .collect();
+    let banded = sketch.bands.iter().zip(&bands).map(|(band, points)| {
+        style += 1;
+        let inside = |p: &&[f64; 3]| p.iter().all(|x| x.is_finite()) && p[0] >= window[0][0] && p[0] <= window[0][1];
+        let mark = |p: &[f64; 3]| {
+            let [low, high] = [p[1], p[2]].map(|y| y.clamp(window[1][0], window[1][1]));
+            Mark { x: p[0], low, mean: high, high }
+        };
+        Series {
+            label: band.label.clone(),
+            style: Some(style - 1),
+            stretches: vec![points.iter().filter(inside).map(mark).collect()],
+        }
+    });
+    let mut series: Vec<Series> = banded.collect();
+    let lines = sketch.curves.iter().zip(&curves).map(|(curve, points)| {
+        let mark = |at: &[f64; 2]| Mark { x: at[0], low: at[1], mean: at[1], high: at[1] };
+        let stretches = clip(points, window).iter().map(|part| part.iter().map(mark).collect()).collect();
+        let style = (!curve.reference).then(|| {
+            style += 1;
+            style - 1
+        });
+        Series { label: curve.label.clone(), style, stretches }
+    });
+    series.extend(lines);
     let inside = |at: &[f64; 2]| (0..2).all(|axis| at[axis] >= window[axis][0] && at[axis] <= window[axis][1]);
     let clouds = sketch.clouds.iter().zip(&clouds).map(|(cloud, points)| Cloud {
         label: cloud.label.clone(),
@@ -155,6 +179,16 @@ mod tests {
         assert_eq!((plot.series[0].style, plot.series[1].style), (Some(0), None));
         let svg = sketch_figure(&sketch).unwrap().svg;
         assert!(svg.contains("here") && svg.contains("<circle"), "{svg}");
+    }
+
+    #[test]
+    fn bands_are_filled_and_drawn_along_their_upper_edge() {
+        let sketch = Sketch::new("s", "s", "x", "y").band("b", vec![[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 0.0, 0.5]]);
+        let plot = plot(&sketch).unwrap();
+        assert_eq!((plot.series[0].style, plot.series[0].stretches[0].len()), (Some(0), 3));
+        assert!(plot.series[0].stretches[0].iter().all(|mark| mark.mean == mark.high && mark.low < mark.high));
+        assert!(plot.y.low <= 0.0 && plot.y.high >= 2.0);
+        assert!(sketch_figure(&sketch).unwrap().svg.contains("<polygon"));
     }
 
     #[test]

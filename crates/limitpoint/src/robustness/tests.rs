@@ -1,0 +1,205 @@
+//! Brackets hold: where robustness is known, where it can be searched, and between attacks and bounds.
+
+use super::*;
+use crate::data::{Dataset, Digits, Targets};
+use crate::linalg::{Matrix, norm2};
+use crate::models::{Activation, Compute, Layered, ModelSpec};
+use crate::numeric::{RandomStream, Streams};
+
+fn drawn(spec: &ModelSpec, features: usize, outputs: usize, stream: &mut RandomStream) -> Layered {
+    let layout = spec.build(&Matrix::zeros(1, features), outputs, Compute::default()).unwrap().layout().clone();
+    let mut params = vec![0.0; layout.len()];
+    stream.fill_normal(&mut params);
+    for block in layout.blocks().iter().filter(|block| block.name.ends_with(".weight")) {
+        params[block.range()].iter_mut().for_each(|w| *w *= (2.0 / block.cols as f64).sqrt());
+    }
+    Layered::new(spec, &params, features, outputs).unwrap()
+}
+
+/// Random inputs in the box, labelled by the model itself.
+fn victim(model: Layered, count: usize, bounds: [f64; 2], stream: &mut RandomStream) -> Victim {
+    let mut inputs = Matrix::zeros(count, model.features());
+    stream.fill_normal(&mut inputs.data);
+    let [lowest, highest] = bounds;
+    let squeeze = |x: f64| lowest + (highest - lowest) * (0.5 + 0.15 * x).clamp(0.0, 1.0);
+    inputs.data.iter_mut().for_each(|x| *x = squeeze(*x));
+    let scores: Vec<Vec<f64>> = (0..count).map(|n| model.scores(inputs.row(n))).collect();
+    let largest = |s: &Vec<f64>| (0..s.len()).fold(0, |best, j| if s[j] > s[best] { j } else { best });
+    let targets = match model.outputs() {
+        1 => Targets::Binary(scores.iter().map(|s| if s[0] < 0.0 { -1.0 } else { 1.0 }).collect()),
+        outputs => Targets::Classes { labels: scores.iter().map(largest).collect(), count: outputs },
+    };
+    let shape = vec![model.features()];
+    Victim::new(model, &Dataset::new("drawn", inputs, targets, shape).unwrap(), bounds).unwrap()
+}
+
+fn attacks() -> Vec<AttackSpec> {
+    vec![AttackSpec::carlini_wagner(1000), AttackSpec::deep_fool(), AttackSpec::projected()]
+}
+
+/// Of a linear model the robustness is min q_j/‖w_y − w_j‖ where the box leaves room: the bound attains it, and attacks
+/// find it.
+#[test]
+fn a_linear_model_is_as_robust_as_its_margin_says() {
+    let mut stream = Streams::new(21).stream("linear");
+    let mut roomy = 0;
+    for outputs in [1, 4] {
+        let victim = victim(drawn(&ModelSpec::Linear, 6, outputs, &mut stream), 20, [-1.0, 2.0], &mut stream);
+        let found = victim.profile(&attacks(), 1).unwrap();
+        let weight = victim.model().layers[0].weight.clone();
+        for (n, bracket) in found.examples.iter().enumerate() {
+            let scores = victim.model().scores(victim.inputs().row(n));
+            // towards each boundary: its distance, and the weights it is orthogonal to
+            let boundaries: Vec<(f64, Vec<f64>)> = match victim.labels()[n] {
+                Label::Sign(y) => {
+                    let towards: Vec<f64> = weight.data.iter().map(|w| y * w).collect();
+                    vec![(scores[0].abs() / norm2(&towards), towards)]
+                }
+                Label::Class(own) => (0..outputs)
+                    .filter(|j| *j != own)
+                    .map(|j| {
+                        let gap: Vec<f64> = weight.row(own).iter().zip(weight.row(j)).map(|(a, b)| a - b).collect();
+                        ((scores[own] - scores[j]) / norm2(&gap), gap)
+                    })
+                    .collect(),
+            };
+            let (exact, towards) = boundaries.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+            let share = exact / norm2(&towards);
+            let foot = victim.inputs().row(n).iter().zip(&towards).map(|(x, w)| x - share * w);
+            let room = foot.into_iter().all(|x| (-0.95..1.95).contains(&x));
+            roomy += usize::from(room);
+            assert!(bracket.certified <= exact && bracket.certified >= exact * (1.0 - 1e-9), "{exact} {bracket:?}");
+            for (attack, distance) in attacks().iter().zip(&bracket.attacked) {
+                let distance = distance.unwrap_or(f64::INFINITY);
+                assert!(distance >= exact * (1.0 - 1e-12), "{attack}: {distance} {exact}");
+                // of several classes only DeepFool compares distances: the others go for the highest score
+                let sure = outputs == 1 || matches!(attack, AttackSpec::DeepFool { .. });
+                assert!(!(room && sure) || distance <= 1.02 * exact, "{attack}: {distance} {exact}");
+            }
+        }
+    }
+    assert!(roomy > 20, "only {roomy} of 40");
+}
+
+/// Over all listed models: no attack gets below the certified radius, and the best bound is no worse than the global.
+#[test]
+fn certified_radii_lie_below_attacks_for_every_model() {
+    let mut stream = Streams::new(22).stream("all");
+    for spec in ModelSpec::examples() {
+        for outputs in [1, 3] {
+            if spec.build(&Matrix::zeros(1, 4), outputs, Compute::default()).is_err() {
+                continue;
+            }
+            let victim = victim(drawn(&spec, 4, outputs, &mut stream), 12, [0.0, 1.0], &mut stream);
+            let found = victim.profile(&attacks(), 1).unwrap();
+            for bracket in &found.examples {
+                assert!(bracket.certified >= bracket.lipschitz && bracket.certified <= bracket.nearest(), "{spec:?}");
+                assert!(bracket.margin <= 0.0 || bracket.certified > 0.0, "{spec:?} {bracket:?}");
+            }
+            // certified without an attack to look up to
+            let all: Vec<usize> = (0..12).filter(|n| found.examples[*n].margin > 0.0).collect();
+            for (n, (_, radius)) in all.iter().zip(victim.certify(&all, &[], 1).unwrap()) {
+                assert!(radius <= found.examples[*n].nearest(), "{spec:?}");
+            }
+        }
+    }
+}
+
+/// In the plane the ball can be searched: no point of a certified ball is wrong, and bounds are below sampled minima.
+#[test]
+fn no_point_of_a_certified_ball_is_wrong() {
+    let mut stream = Streams::new(23).stream("plane");
+    for activation in Activation::examples() {
+        for widths in [vec![12], vec![8, 7]] {
+            let spec = ModelSpec::Network {
+                widths,
+                activation,
+                biases: crate::models::Biases::All,
+                frozen: Vec::new(),
+                output_scale: crate::models::OutputScale::One,
+            };
+            let victim = victim(drawn(&spec, 2, 3, &mut stream), 6, [-1.0, 1.0], &mut stream);
+            let global = lipschitz::GlobalLipschitz::new(victim.model()).unwrap();
+            let local = local::LocalBound::new(victim.model(), &global);
+            for n in 0..6 {
+                let (x, label) = (victim.inputs().row(n).to_vec(), victim.labels()[n]);
+                let centre = centre::Centre::new(victim.model(), &x);
+                for radius in [1e-3, 0.05, 0.4, 2.0] {
+                    let bound = local.lowest_margin(&x, label, &centre, radius);
+                    let points = (0..600).map(|i| {
+                        let (angle, length) = (f64::from(i) * 0.7, radius * (f64::from(i % 20 + 1) / 20.0).sqrt());
+                        victim.margin(n, &[x[0] + length * angle.cos(), x[1] + length * angle.sin()])
+                    });
+                    let least = points.fold(f64::INFINITY, f64::min);
+                    assert!(bound <= least, "{spec:?}: {bound} {least} at {radius}");
+                    if radius == 1e-3 {
+                        // tight in small balls: a tangent and a chord of a short interval agree
+                        assert!(least - bound < 0.1 * (1.0 + least.abs()), "{spec:?}: {bound} {least}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_bits_for_any_number_of_threads_and_any_company() {
+    let mut stream = Streams::new(24).stream("threads");
+    let victim = victim(drawn(&ModelSpec::relu(&[20]), 30, 4, &mut stream), 61, [0.0, 1.0], &mut stream);
+    let attacks = [AttackSpec::carlini_wagner(60), AttackSpec::deep_fool(), AttackSpec::projected()];
+    let alone = victim.profile(&attacks, 1).unwrap();
+    for threads in [2, 3, 61, 100] {
+        assert_eq!(victim.profile(&attacks, threads).unwrap(), alone, "{threads} threads");
+    }
+    for attack in &attacks {
+        let some = attack.distances(&victim, &[7, 60, 3], 2).unwrap();
+        let place = attacks.iter().position(|other| other == attack).unwrap();
+        let expected: Vec<Option<f64>> = [7, 60, 3].iter().map(|n| alone.examples[*n].attacked[place]).collect();
+        assert_eq!(some, expected, "{attack}");
+    }
+}
+
+/// Scores, margins and weights may be scaled: robustness does not change.
+#[test]
+fn robustness_does_not_depend_on_the_scale_of_the_scores() {
+    let mut stream = Streams::new(25).stream("scale");
+    let model = drawn(&ModelSpec::relu(&[16]), 10, 3, &mut stream);
+    let victim = victim(model.clone(), 20, [0.0, 1.0], &mut stream);
+    let usual = victim.profile(&attacks(), 1).unwrap();
+    let mut scaled = model;
+    scaled.layers[1].weight.data.iter_mut().for_each(|w| *w *= 1024.0);
+    let labels: Vec<usize> = victim.labels().iter().map(|l| if let Label::Class(c) = l { *c } else { 0 }).collect();
+    let targets = Targets::Classes { labels, count: 3 };
+    let data = Dataset::new("same", victim.inputs().clone(), targets, vec![10]).unwrap();
+    let large = Victim::new(scaled, &data, [0.0, 1.0]).unwrap().profile(&attacks(), 1).unwrap();
+    for (a, b) in usual.examples.iter().zip(&large.examples) {
+        assert!((a.certified - b.certified).abs() <= 2e-3 * b.certified, "{a:?} {b:?}");
+        let (near, other) = (a.nearest(), b.nearest());
+        assert!(near == other || (near - other).abs() <= 0.02 * other, "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn wrong_answers_have_no_robustness_and_bad_questions_are_refused() {
+    let mut stream = Streams::new(26).stream("wrong");
+    let model = drawn(&ModelSpec::relu(&[9]), 64, 10, &mut stream);
+    let data = Digits::all().unwrap().first(30).unwrap();
+    let victim = Victim::new(model.clone(), &data, [0.0, 1.0]).unwrap();
+    let found = victim.profile(&[AttackSpec::deep_fool()], 1).unwrap();
+    let wrong = found.examples.iter().filter(|bracket| bracket.margin <= 0.0);
+    assert!(wrong.clone().count() > 10 && wrong.clone().all(|b| b.certified == 0.0 && b.nearest() == 0.0));
+    assert!((found.beyond(0.0).0 - found.accuracy()).abs() < 1e-12);
+    assert_eq!(found.curve(1.0, 3).radii, [0.0, 0.5, 1.0]);
+    let refuse = |model: &Layered, data: &Dataset, bounds| {
+        Victim::new(model.clone(), data, bounds).map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(refuse(&model, &data, [0.0, 0.5]).contains("widen the box"));
+    assert!(refuse(&model, &data, [1.0, 0.0]).contains("the lower one first"));
+    assert!(refuse(&model, &data.pair(3, 6).unwrap(), [0.0, 1.0]).contains("10 scores"));
+    let values = Dataset::new("v", Matrix::zeros(2, 64), Targets::Values(vec![0.0; 2]), vec![64]).unwrap();
+    assert!(refuse(&model, &values, [0.0, 1.0]).contains("real numbers"));
+    let mut broken = model;
+    broken.layers[0].weight.data[0] = f64::NAN;
+    let error = Victim::new(broken, &data, [0.0, 1.0]).unwrap().profile(&[], 1).unwrap_err();
+    assert!(error.to_string().contains("margin of example"), "{error}");
+}

@@ -1,0 +1,178 @@
+//! What is attacked: a model with settled parameters, examples and their labels, and the box inputs live in.
+
+use super::RobustnessError;
+use crate::data::{Dataset, Targets};
+use crate::linalg::{Matrix, Panels, norm2};
+use crate::models::Layered;
+
+/// The answer that is right.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Label {
+    /// The sign of a single score.
+    Sign(f64),
+    /// The largest of several scores.
+    Class(usize),
+}
+
+impl Label {
+    /// The margin q = yΦ, or the least Φ_y − Φ_j, and the class j it is least for.
+    #[inline(always)]
+    pub(super) fn margin(self, score: impl Fn(usize) -> f64, outputs: usize) -> (f64, usize) {
+        match self {
+            Self::Sign(y) => (y * score(0), 0),
+            Self::Class(own) => {
+                let (mut rival, mut highest) = (0, f64::NEG_INFINITY);
+                for class in (0..outputs).filter(|class| *class != own) {
+                    let value = score(class);
+                    // a NaN is kept: it must not pass for a margin
+                    if value > highest || value.is_nan() {
+                        (rival, highest) = (class, value);
+                    }
+                }
+                (score(own) - highest, rival)
+            }
+        }
+    }
+
+    /// The margin against one class.
+    #[inline(always)]
+    pub(super) fn gap(self, score: impl Fn(usize) -> f32, rival: usize) -> f32 {
+        match self {
+            Self::Sign(y) => y as f32 * score(0),
+            Self::Class(own) => score(own) - score(rival),
+        }
+    }
+
+    /// Writes weight · ∂(margin against `rival`)/∂scores into column `lane`.
+    #[inline(always)]
+    pub(super) fn cotangent(self, weight: f32, rival: usize, lane: usize, out: &mut Panels<f32>) {
+        for row in 0..out.rows() {
+            out.set(row, lane, 0.0);
+        }
+        match self {
+            Self::Sign(y) => out.set(0, lane, weight * y as f32),
+            Self::Class(own) => {
+                out.set(own, lane, weight);
+                out.set(rival, lane, -weight);
+            }
+        }
+    }
+}
+
+/// A model, examples with their labels, and the box [lowest, highest] that every input stays in.
+///
+/// ```
+/// use limitpoint::data::{Dataset, Targets};
+/// use limitpoint::linalg::Matrix;
+/// use limitpoint::models::{Layered, ModelSpec};
+/// use limitpoint::robustness::Victim;
+/// let inputs = Matrix::from_rows(&[&[0.9, 0.1], &[0.2, 0.4]]);
+/// let data = Dataset::new("two", inputs, Targets::Binary(vec![1.0, -1.0]), vec![2])?;
+/// let model = Layered::new(&ModelSpec::Linear, &[3.0, -4.0], 2, 1)?;
+/// let victim = Victim::new(model, &data, [0.0, 1.0])?;
+/// assert!((victim.margin(0, victim.inputs().row(0)) - 2.3).abs() < 1e-15);
+/// # Ok::<(), limitpoint::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Victim {
+    model: Layered,
+    inputs: Matrix,
+    labels: Vec<Label>,
+    bounds: [f64; 2],
+}
+
+impl Victim {
+    /// Checks that model, data and box fit together.
+    pub fn new(model: Layered, data: &Dataset, bounds: [f64; 2]) -> Result<Self, RobustnessError> {
+        let labels: Vec<Label> = match &data.targets {
+            Targets::Binary(signs) => signs.iter().map(|y| Label::Sign(*y)).collect(),
+            Targets::Classes { labels, .. } => labels.iter().map(|label| Label::Class(*label)).collect(),
+            Targets::Values(_) => return Err(RobustnessError::Regression { name: data.name.clone() }),
+        };
+        let [lowest, highest] = bounds;
+        if !(lowest < highest && lowest.is_finite() && highest.is_finite()) {
+            return Err(RobustnessError::Box { lowest, highest });
+        }
+        let inputs = data.dense()?.into_owned();
+        let outputs = match &data.targets {
+            Targets::Classes { count, .. } => *count,
+            _ => 1,
+        };
+        if (model.features(), model.outputs()) != (inputs.cols, outputs) {
+            return Err(RobustnessError::Shapes {
+                model: (model.features(), model.outputs()),
+                data: (inputs.cols, outputs),
+            });
+        }
+        if let Some(at) = inputs.data.iter().position(|x| !(lowest..=highest).contains(x)) {
+            let (example, value) = (at / inputs.cols, inputs.data[at]);
+            return Err(RobustnessError::OutsideBox { example, value, lowest, highest });
+        }
+        Ok(Self { model, inputs, labels, bounds })
+    }
+
+    /// The smallest box that holds all inputs, if it is not within [0, 1]; [0, 1] otherwise.
+    pub fn usual_box(data: &[&Dataset]) -> Result<[f64; 2], RobustnessError> {
+        let mut bounds = [0.0f64, 1.0f64];
+        for set in data {
+            for x in &set.dense()?.data {
+                bounds = [bounds[0].min(*x), bounds[1].max(*x)];
+            }
+        }
+        Ok(bounds)
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Layered {
+        &self.model
+    }
+
+    /// The examples, one a row.
+    pub fn inputs(&self) -> &Matrix {
+        &self.inputs
+    }
+
+    /// The label of every example.
+    pub fn labels(&self) -> &[Label] {
+        &self.labels
+    }
+
+    /// The box.
+    pub fn bounds(&self) -> [f64; 2] {
+        self.bounds
+    }
+
+    /// The margin of input `x` with the label of example `example`, in double precision.
+    pub fn margin(&self, example: usize, x: &[f64]) -> f64 {
+        let scores = self.model.scores(x);
+        self.labels[example].margin(|class| scores[class], scores.len()).0
+    }
+
+    /// Turns what an attack in single precision found into a proven upper bound: the nearest point on the segment from
+    /// the example to `point`, stretched a little if need be, that has margin ≤ 0 in double precision. Gives its
+    /// distance; nothing if there is none.
+    pub(super) fn distance(&self, example: usize, point: &[f64]) -> Option<f64> {
+        const BISECTIONS: usize = 20;
+        let origin = self.inputs.row(example);
+        let [lowest, highest] = self.bounds;
+        let at = |share: f64| -> Vec<f64> {
+            let move_on = |(x, to): (&f64, &f64)| (x + share * (to - x)).clamp(lowest, highest);
+            origin.iter().zip(point).map(move_on).collect()
+        };
+        let wrong = |share: f64| self.margin(example, &at(share)) <= 0.0;
+        let mut upper =
+            [1.0, 1.0 + 1e-6, 1.0 + 1e-5, 1.0 + 1e-4, 1.0 + 1e-3].into_iter().find(|share| wrong(*share))?;
+        // most of the way has been seen to be safe, or is not worth looking at
+        let mut lower = if wrong(0.9 * upper) { 0.0 } else { 0.9 * upper };
+        for _ in 0..BISECTIONS {
+            let middle = 0.5 * (lower + upper);
+            if wrong(middle) {
+                upper = middle;
+            } else {
+                lower = middle;
+            }
+        }
+        let difference: Vec<f64> = at(upper).iter().zip(origin).map(|(a, b)| a - b).collect();
+        Some(norm2(&difference))
+    }
+}
