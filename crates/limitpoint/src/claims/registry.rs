@@ -139,7 +139,6 @@ const OPEN: &[(&str, &str)] = &[
     ("D.H, D.thmH1, D.lemH3, D.thmH4", "chain rule"),
     ("D.hat, D.fig2, D.thmI1", "directional convergence can fail"),
     ("D.fig5, D.fig6", "CIFAR-10 VGG, lr 0.1 and loss-based"),
-    ("D.robust, D.fig8", "margin and ℓ2 robustness"),
 ];
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ tests! {
     the_loss_based_rate_goes_below_ten_to_minus_800: "D.fig1b",
     accuracy_barely_moves_while_the_margin_grows: "D.fig7",
     lower_losses_have_larger_margins: "D.tabl1",
+    lower_losses_are_harder_to_fool: "D.robust",
     biased_networks_enlarge_their_margin_too: "D.bias",
     the_loss_based_rate_lowers_the_loss_from_epoch_to_epoch: "D.algK1",
     relative_losses_keep_their_digits: "D.algK2",

@@ -12,6 +12,7 @@
 //! | `epochs` | stochastic gradient descent on ten digits, epoch by epoch |
 //! | `training` | J, K.1: training to losses of 10^−800 |
 //! | `numerics` | K: loss-based rates and the arithmetic of tiny losses |
+//! | `robustness` | J.2: how far images are from a wrong answer |
 //! | `models` | B.1, C.1: homogeneity of subdifferentials, constraint qualification |
 
 mod epochs;
@@ -23,6 +24,7 @@ mod margins;
 mod models;
 mod numerics;
 mod rates;
+mod robustness;
 mod stationarity;
 mod training;
 
@@ -30,7 +32,7 @@ use super::Claim;
 
 /// All claims of the paper that can be run, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 9] = [
+    let parts: [&[Claim]; 10] = [
         &margins::CLAIMS,
         &growth::CLAIMS,
         &losses::CLAIMS,
@@ -39,6 +41,7 @@ pub(super) fn claims() -> Vec<Claim> {
         &stationarity::CLAIMS,
         &layers::CLAIMS,
         &training::CLAIMS,
+        &robustness::CLAIMS,
         &numerics::CLAIMS,
     ];
     parts.concat()
