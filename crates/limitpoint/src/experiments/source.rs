@@ -47,6 +47,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("c-products", include_str!("../../../../experiments/paper-c/c-products.toml")),
     ("c-rates", include_str!("../../../../experiments/paper-c/c-rates.toml")),
     ("c-reach", include_str!("../../../../experiments/paper-c/c-reach.toml")),
+    ("d-descent", include_str!("../../../../experiments/paper-d/d-descent.toml")),
     ("d-flows", include_str!("../../../../experiments/paper-d/d-flows.toml")),
     ("d-rates", include_str!("../../../../experiments/paper-d/d-rates.toml")),
     ("fingerprint-matrices-1", include_str!("../../../../experiments/fingerprint/fingerprint-matrices-1.toml")),

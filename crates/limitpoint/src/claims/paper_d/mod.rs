@@ -9,10 +9,18 @@
 //! | `stationarity` | 4.3, C: KKT points |
 //! | `layers` | G: margins per the product of the layers' norms |
 //! | `rates` | 4.2, A.4: how fast the loss falls |
+//! | `descent_runs` | gradient descent watched at every step |
+//! | `descent` | E.1–E.4: admissible steps, and the margin they never lower |
+//! | `descent_rates` | E.4–E.6: rates and directions of descent |
+//! | `kkt_notions` | C.1, C.4, C.5: approximate KKT points in finite time |
 //! | `models` | B.1, C.1: homogeneity of subdifferentials, constraint qualification |
 
+mod descent;
+mod descent_rates;
+mod descent_runs;
 mod flows;
 mod growth;
+mod kkt_notions;
 mod layers;
 mod losses;
 mod margins;
@@ -24,13 +32,16 @@ use super::Claim;
 
 /// All claims of the paper that can be run, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 7] = [
+    let parts: [&[Claim]; 10] = [
         &margins::CLAIMS,
         &growth::CLAIMS,
         &losses::CLAIMS,
         &models::CLAIMS,
         &rates::CLAIMS,
         &stationarity::CLAIMS,
+        &kkt_notions::CLAIMS,
+        &descent::CLAIMS,
+        &descent_rates::CLAIMS,
         &layers::CLAIMS,
     ];
     parts.concat()
