@@ -146,7 +146,7 @@ mod tests {
         let mut stream = Streams::new(3).stream("points");
         let mut tried = 0;
         for spec in ModelSpec::examples() {
-            let mut inputs = Matrix::zeros(5, 6);
+            let mut inputs = Matrix::zeros(5, 4);
             stream.fill_normal(&mut inputs.data);
             let longest = (0..5).map(|n| norm2(inputs.row(n))).fold(0.0, f64::max);
             let Some(bounds) = spec.sphere_bounds(longest, 1) else { continue };
