@@ -17,8 +17,22 @@ use crate::schedules::ScheduleSpec;
 /// What is allowed for rounding.
 pub(super) const ROUNDING: f64 = 1e-12;
 
-/// The activations of the experiment.
-pub(super) const ACTIVATIONS: [(&str, &str); 2] = [("squared ReLU", "relu-power(power=2)"), ("quadratic", "quadratic")];
+/// An activation of the experiment.
+pub(super) struct Kind {
+    /// In words.
+    pub name: &'static str,
+    /// As the command line writes it.
+    text: &'static str,
+    /// Shrinks the start so that κ is constant at first.
+    shrink: f64,
+    /// The multiple of H that travels far; the next one of [`FACTORS`] is too long.
+    far: f64,
+}
+
+pub(super) const KINDS: [Kind; 2] = [
+    Kind { name: "squared ReLU", text: "relu-power(power=2)", shrink: 0.9375, far: 1e4 },
+    Kind { name: "quadratic", text: "quadratic", shrink: 0.75, far: 1e3 },
+];
 
 /// One step of descent; losses relative to the loss before it.
 pub(super) struct Step {
@@ -249,41 +263,32 @@ pub(super) struct Walks {
     pub admissible: Vec<Walk>,
     /// One walk for each of [`FACTORS`], activation after activation.
     pub multiples: Vec<Walk>,
-    /// A thousand times H for many steps.
+    /// A large multiple of H for many steps.
     pub far: Vec<Walk>,
     /// Steps that move a margin by up to 16, far too long.
     pub wild: Vec<Walk>,
 }
 
 /// The multiples of H that are tried.
-pub(super) const FACTORS: [f64; 7] = [1.0, 10.0, 100.0, 1e3, 3e3, 1e4, 1e5];
-
-/// The multiple of H that travels far.
-const FAR: f64 = 1000.0;
-
-/// A start so small that κ is constant at first.
-const SMALL: f64 = 1.3 / 1.6;
+const FACTORS: [f64; 7] = [1.0, 10.0, 100.0, 1e3, 3e3, 1e4, 1e5];
 
 /// All runs.
 pub(super) fn walks(lab: &Lab) -> Result<Arc<Walks>, ClaimError> {
     lab.once("gradient descent at every step", || {
         let mut tasks: [Vec<(String, &'static str, Task)>; 4] = Default::default();
-        let long = lab.choose(10_000, 100_000);
-        for (name, activation) in ACTIVATIONS {
+        let long = lab.choose(10_000, 200_000);
+        for Kind { name, text, shrink, far } in KINDS {
             let task = |schedule: &str, steps: usize| -> Result<Task, ClaimError> {
-                let overrides = [
-                    format!("model.activation={activation}"),
-                    format!("schedule={schedule}"),
-                    format!("stop.steps={steps}"),
-                ];
+                let overrides =
+                    [format!("model.activation={text}"), format!("schedule={schedule}"), format!("stop.steps={steps}")];
                 let mut tasks = lab.tasks("d-descent", &overrides)?;
                 tasks.pop().ok_or_else(|| crate::experiments::RunError::Nothing.into())
             };
             let plain = task("admissible", long)?;
             tasks[0].push((format!("{name}, η = H(L)"), name, plain.clone()));
-            let mut small = task("admissible", lab.choose(2000, 20_000))?;
+            let mut small = plain.clone();
             if let Initialiser::Given { values } = &mut small.recipe.initialiser {
-                values.iter_mut().for_each(|x| *x *= SMALL);
+                values.iter_mut().for_each(|x| *x *= shrink);
             }
             tasks[0].push((format!("{name}, η = H(L) from a smaller start"), name, small));
             let rate = smallest_step(lab, &plain)?;
@@ -296,8 +301,8 @@ pub(super) fn walks(lab: &Lab) -> Result<Arc<Walks>, ClaimError> {
                     task(&format!("admissible(c={factor})"), steps)?,
                 ));
             }
-            let far = task(&format!("admissible(c={FAR})"), lab.choose(20_000, 200_000))?;
-            tasks[2].push((format!("{name}, η = {FAR} H(L)"), name, far));
+            let travel = task(&format!("admissible(c={far})"), lab.choose(100_000, 400_000))?;
+            tasks[2].push((format!("{name}, η = {far} H(L)"), name, travel));
             let wild = task("flow-resolved(resolution=16)", 600)?;
             tasks[3].push((format!("{name}, steps that move a margin by up to 16"), name, wild));
         }
