@@ -5,18 +5,19 @@ use crate::numeric::integrate;
 
 /// γ̂ = e^{φ(L)}/‖θ‖^d of a gradient descent with exponential loss that begins at L(t₀) < 1 (D section E.2, Mg.hat).
 ///
-/// γ̃ = u/‖θ‖^d, u = ln 1/L, never falls along gradient flow; a step of descent can lower it a little. γ̂ is smoother and
-/// grows a little more slowly, by what a step can lose. With κ, μ, λ of [`DescentScale`], c = ln 1/L(t₀) and v = ln 1/w:
+/// γ̃ = u/‖θ‖^d, u = ln 1/L, never falls along gradient flow; a step of descent can lower it a little. γ̂ is smoother
+/// and grows a little more slowly, by what a step can lose. With κ, μ, λ of [`DescentScale`], c = ln 1/L(t₀) and v =
+/// ln 1/w:
 ///
 /// ```text
 /// r(w) = (1 + 2 (1 + λ(w)) μ(w))/(w ln 1/w),   −φ′(x) = R(x) = sup {r(w) : x ≤ w ≤ L(t₀)}
 /// φ(x) = ln u + I(x),   I(x) = −∫_u^∞ (R(e^−v) e^−v − 1/v) dv < 0,   φ(x) = ln u − c (1/u + 1/(2d u²)) for small x
 /// ```
 ///
-/// As a function of v, r is eᵛ/v + c eᵛ/v² plus c eᵛ/(d v³), or plus a multiple of v^{−1−2/d} for v < a = 2 − 2/d: a sum of
-/// convex functions on either side of a. So the supremum over [c, v] is r(c), r(a) or r(v), and the range of v falls into at most
-/// four pieces: r(c) until r exceeds it again, r up to a, the larger of r(c) and r(a), and r from there on. Constant pieces and
-/// the last one are integrated by formulas, the second one by quadrature in ln v.
+/// As a function of v, r is eᵛ/v + c eᵛ/v² plus c eᵛ/(d v³), or plus a multiple of v^{−1−2/d} for v < a = 2 − 2/d: a
+/// sum of convex functions on either side of a. So the supremum over [c, v] is r(c), r(a) or r(v), and the range of v
+/// falls into at most four pieces: r(c) until r exceeds it again, r up to a, the larger of r(c) and r(a), and r from
+/// there on. Constant pieces and the last one are integrated by formulas, the second one by quadrature in ln v.
 ///
 /// γ̂ < γ̃ ≤ γ̄ and γ̂/γ̄ = 1 − O(1/u) (D Lemma E.1; (20) prints e^I < 0 for e^I < 1).
 ///

@@ -29,8 +29,8 @@ pub struct AdmissibleDescent {
 }
 
 impl AdmissibleDescent {
-    /// The constants of a descent from `params`. Refused unless the loss is the summed exponential one, the model smooth and
-    /// homogeneous, and the loss at `params` below 1.
+    /// The constants of a descent from `params`. Refused unless the loss is the summed exponential one, the model
+    /// smooth and homogeneous, and the loss at `params` below 1.
     pub fn new(
         model: &ModelSpec,
         loss: &LossSpec,
@@ -62,8 +62,8 @@ impl AdmissibleDescent {
         let log_loss = objective.forward(params);
         if log_loss.is_nan() || log_loss >= 0.0 {
             return refuse(format!(
-                "the first loss is {:.3e}, but must be below 1; start where the data are separated, with larger weights, \
-                 another seed or a given start",
+                "the first loss is {:.3e}, but must be below 1; start where the data are separated, with larger \
+                 weights, another seed or a given start",
                 log_loss.exp()
             ));
         }

@@ -9,21 +9,23 @@ use crate::linalg::Eigen;
 /// |q| ≤ B₀,   ‖∇q‖₂ ≤ B₁,   ‖∇²q‖₂ ≤ B₂        so that |q| ≤ B₀ ρ^L, ‖∇q‖ ≤ B₁ ρ^{L−1}, ‖∇²q‖ ≤ B₂ ρ^{L−2} at ‖θ‖ = ρ
 /// ```
 ///
-/// Let θ move along a line, layer l being of length rₗ and moving by vₗ. If a vector h(t) and its first two derivatives are
-/// at most H, Ḣ, Ḧ long, then so are W h, by r H, v H + r Ḣ and 2 v Ḣ + r Ḧ, and σ(h), by Hᵖ, (Hᵖ)˙ and (Hᵖ)¨, for every
-/// activation with |σ(z)| ≤ |z|ᵖ, |σ′| ≤ p|z|^{p−1}, |σ″| ≤ p(p−1)|z|^{p−2}. Both are the rules for numbers. So the model is
-/// dominated, derivatives included, by the monomial of the layers' lengths
+/// Let θ move along a line, layer l being of length rₗ and moving by vₗ. If a vector h(t) and its first two
+/// derivatives are at most H, Ḣ, Ḧ long, then so are W h, by r H, v H + r Ḣ and 2 v Ḣ + r Ḧ, and σ(h), by Hᵖ, (Hᵖ)˙
+/// and (Hᵖ)¨, for every activation with |σ(z)| ≤ |z|ᵖ, |σ′| ≤ p|z|^{p−1}, |σ″| ≤ p(p−1)|z|^{p−2}. Both are the rules
+/// for numbers. So the model is dominated, derivatives included, by the monomial of the layers' lengths
 ///
 /// ```text
 /// F(r) = K Π rₗ^{kₗ},   K = s ‖x‖^{k₁}
 /// ```
 ///
-/// with kₗ the degree of layer l and s the output factor; products of weights (diagonal and matrix models) have K = ‖x‖₂. A
-/// monomial Π rⱼ^{eⱼ} of total degree E is at most Π (eⱼ/E)^{eⱼ/2} on the unit sphere. That gives B₀ exactly, and bounds
-/// every entry of ∇F and of ∇²F, whose norms are at most those of the vector and of the matrix of these bounds.
+/// with kₗ the degree of layer l and s the output factor; products of weights (diagonal and matrix models) have K =
+/// ‖x‖₂. A monomial Π rⱼ^{eⱼ} of total degree E is at most Π (eⱼ/E)^{eⱼ/2} on the unit sphere. That gives B₀ exactly,
+/// and bounds every entry of ∇F and of ∇²F, whose norms are at most those of the vector and of the matrix of these
+/// bounds.
 ///
-/// Margins of many classes are differences of two scores and have a factor √2. B₂ is infinite where the activation has a
-/// kink; for squared ReLU it bounds the Hessian wherever there is one. D section E.2 (D.s5); B₀ and B₁ also in D section C.3.
+/// Margins of many classes are differences of two scores and have a factor √2. B₂ is infinite where the activation has
+/// a kink; for squared ReLU it bounds the Hessian wherever there is one. D section E.2 (D.s5); B₀ and B₁ also in D
+/// section C.3.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SphereBounds {
     /// B₀.
@@ -72,8 +74,8 @@ fn largest_monomial(exponents: &[f64]) -> f64 {
     exponents.iter().filter(|e| **e > 0.0).map(|e| (e / total).powf(0.5 * e)).product()
 }
 
-/// The largest eigenvalue of a symmetric matrix of non-negative numbers; its largest row sum, which is no smaller, where it
-/// cannot be found.
+/// The largest eigenvalue of a symmetric matrix of non-negative numbers; its largest row sum, which is no smaller,
+/// where it cannot be found.
 fn largest_eigenvalue(matrix: &[f64], size: usize) -> f64 {
     let mut eigen = Eigen::new(size);
     match eigen.factor(matrix) {
@@ -83,8 +85,8 @@ fn largest_eigenvalue(matrix: &[f64], size: usize) -> f64 {
 }
 
 impl ModelSpec {
-    /// The bounds for inputs of ℓ2 length up to `longest_input`; nothing for models that are not homogeneous in all of their
-    /// parameters (frozen layers, biases beyond the first layer).
+    /// The bounds for inputs of ℓ2 length up to `longest_input`; nothing for models that are not homogeneous in all of
+    /// their parameters (frozen layers, biases beyond the first layer).
     ///
     /// ```
     /// use limitpoint::models::{Activation, ModelSpec};

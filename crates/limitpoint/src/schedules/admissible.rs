@@ -9,9 +9,9 @@ use crate::losses::DescentScale;
 /// C = ½ (B₁² + ρ(t₀)^{−d} B₂) γ̂(t₀)^{−2} B₀^{2/d}
 /// ```
 ///
-/// Up to c = 1 every step of descent with exponential loss lowers the loss and raises γ̂ (D Theorem E.2, condition (S5)); H
-/// grows like 1/(L (ln 1/L)^{3−2/d}), a little more slowly than 1/L. At losses above the first one, which no admissible
-/// step reaches, the step is that of the first one. D.s5.
+/// Up to c = 1 every step of descent with exponential loss lowers the loss and raises γ̂ (D Theorem E.2, condition
+/// (S5)); H grows like 1/(L (ln 1/L)^{3−2/d}), a little more slowly than 1/L. At losses above the first one, which no
+/// admissible step reaches, the step is that of the first one. D.s5.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Admissible {
     pub(super) scale: DescentScale,

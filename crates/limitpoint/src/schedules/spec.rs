@@ -302,7 +302,8 @@ impl ScheduleSpec {
     /// use limitpoint::schedules::ScheduleSpec;
     /// let spec: ScheduleSpec = "admissible(c=2)".parse()?;
     /// assert!(spec.needs_curvature() && spec.build().is_err());
-    /// assert_eq!(spec.with_curvature(3.0, -1.0, 0.5).to_string(), "admissible(c=2, degree=3, log_start=-1, log_curvature=0.5)");
+    /// let text = spec.with_curvature(3.0, -1.0, 0.5).to_string();
+    /// assert_eq!(text, "admissible(c=2, degree=3, log_start=-1, log_curvature=0.5)");
     /// # Ok::<(), limitpoint::schedules::ScheduleError>(())
     /// ```
     pub fn with_curvature(mut self, d: f64, log_l: f64, log_c: f64) -> Self {

@@ -8,23 +8,25 @@ pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
         id: "D.corE6",
         covers: &["D.lemE9", "D.thmE5"],
-        statement: "⟨θ, −∇L⟩ = L ν and ν ≥ L ln 1/L; E(L(t)) ≥ ½ L² γ̂(t₀)^{2/L} Σ η; hence L = Θ(1/(T (ln T)^{2−2/L})) and ρ = Θ((ln \
-                    T)^{1/L}) in T = Σ η, with the constants of the flow",
+        statement: "⟨θ, −∇L⟩ = L ν and ν ≥ L ln 1/L; E(L(t)) ≥ ½ L² γ̂(t₀)^{2/L} Σ η; hence L = Θ(1/(T (ln \
+                    T)^{2−2/L})) and ρ = Θ((ln T)^{1/L}) in T = Σ η, with the constants of the flow",
         experiments: &["d-descent"],
         try_out: rates,
     },
     Claim {
         id: "D.corE6.printed",
         covers: &[],
-        statement: "ρ(t)^{−2} ≤ γ̂(t₀)^{2/L} (ln 1/L)^{−2/L}, and the loss is non-decreasing, as the proof of Lemma E.9 prints",
+        statement: "ρ(t)^{−2} ≤ γ̂(t₀)^{2/L} (ln 1/L)^{−2/L}, and the loss is non-decreasing, as the proof of Lemma \
+                    E.9 prints",
         experiments: &["d-descent"],
         try_out: printed_directions,
     },
     Claim {
         id: "D.eq22",
         covers: &["D.lemE10", "D.thmE3", "D.thmE4"],
-        statement: "Σ (β⁻² − 1) ln(ρ(t+1)/ρ(t)) ≤ (1/L) ln(γ̂(t₂)/γ̂(t₁)), and a step turns the direction by at most (B₁/(L γ̃) \
-                    ρ(t+1)/ρ(t) + 1) ln(ρ(t+1)/ρ(t)): the direction tends to a KKT point, and an (ε, δ)-KKT point is met",
+        statement: "Σ (β⁻² − 1) ln(ρ(t+1)/ρ(t)) ≤ (1/L) ln(γ̂(t₂)/γ̂(t₁)), and a step turns the direction by at most \
+                    (B₁/(L γ̃) ρ(t+1)/ρ(t) + 1) ln(ρ(t+1)/ρ(t)): the direction tends to a KKT point, and an (ε, \
+                    δ)-KKT point is met",
         experiments: &["d-descent"],
         try_out: angles,
     },
@@ -95,7 +97,10 @@ fn printed_directions(lab: &Lab) -> Result<Outcome, ClaimError> {
         let fall = walk.steps.windows(2).map(|pair| pair[1].u - pair[0].u).fold(f64::NEG_INFINITY, larger);
         outcome.at_most(format!("{}: largest fall of ln L in a step", walk.what), fall, 0.0);
     }
-    outcome.note("(P1) gives ρ^{−2} ≥ γ̂(t₀)^{2/L} (ln 1/L)^{−2/L}, which is what the proof needs, and the loss is non-increasing.");
+    outcome.note(
+        "(P1) gives ρ^{−2} ≥ γ̂(t₀)^{2/L} (ln 1/L)^{−2/L}, which is what the proof needs, and the loss is \
+                  non-increasing.",
+    );
     Ok(outcome)
 }
 
@@ -142,14 +147,22 @@ fn angles(lab: &Lab) -> Result<Outcome, ClaimError> {
         let met = walk.steps.iter().find(|step| epsilon(step) <= wanted_epsilon && delta(step) <= wanted_delta);
         let words = met.map_or("not met".to_owned(), |step| format!("met at ln ρ = {:.3}", step.size.ln()));
         outcome.push(format!("{}: a (0.3, 0.3)-KKT point", walk.what), "met", words, met.is_some());
+        let closest = walk.steps.iter().min_by(|a, b| a.excess.total_cmp(&b.excess)).unwrap_or(last);
         outcome.note(format!(
-            "{}: ε = {:.3} and δ ≤ {:.3} at the start, {:.1e} and {:.1e} at the end",
+            "{}: ε = {:.3} and δ ≤ {:.3} at the start, {:.1e} and {:.1e} at the end; the least ε is {:.1e}, at ln 1/L \
+             = {:.0}",
             walk.what,
             epsilon(first),
             delta(first),
             epsilon(last),
-            delta(last)
+            delta(last),
+            epsilon(closest),
+            closest.u
         ));
     }
+    outcome.note(
+        "The quadratic network comes close to a KKT point that is a saddle of the margin and leaves it again, at a \
+         pace of powers of ρ: ε is not monotone.",
+    );
     Ok(outcome)
 }

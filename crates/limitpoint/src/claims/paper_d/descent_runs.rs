@@ -56,7 +56,8 @@ pub(super) struct Step {
     pub step: f64,
     /// ln γ̂.
     pub log_margin: f64,
-    /// By how much (P1) to (P4) are missed, the worst of a = ¼, ½, 1: in ln γ̃, relative to ρ², relative to L, in ln γ̂.
+    /// By how much (P1) to (P4) are missed, the worst of a = ¼, ½, 1: in ln γ̃, relative to ρ², relative to L, in ln
+    /// γ̂.
     pub missed: [f64; 4],
     /// ρ(t + 1)² − ρ² over ρ².
     pub grown: f64,

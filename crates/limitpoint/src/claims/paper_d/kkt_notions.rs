@@ -20,25 +20,25 @@ pub(super) const CLAIMS: [Claim; 4] = [
     Claim {
         id: "D.defC1",
         covers: &["D.defC3", "D.defC5", "D.defC6", "D.thmC4"],
-        statement: "(ε, δ)-KKT points by ‖θ̃ − Σ λ h̃‖ ≤ ε and λₙ (qₙ − 1) ≤ δ: both vanish at a known KKT point, the least squares \
-                    multipliers are never worse than those of the trajectory, and along a flow both tend to 0 together with the \
-                    judge's τ",
+        statement: "(ε, δ)-KKT points by ‖θ̃ − Σ λ h̃‖ ≤ ε and λₙ (qₙ − 1) ≤ δ: both vanish at a known KKT point, the \
+                    least squares multipliers are never worse than those of the trajectory, and along a flow both \
+                    tend to 0 together with the judge's τ",
         experiments: &["d-flows"],
         try_out: notions,
     },
     Claim {
         id: "D.lemC11",
         covers: &["D.lemC12"],
-        statement: "‖dθ̂/dt‖ ≤ B₁/(L γ̃) · d ln ρ/dt, and for every ε there is a time, after which the direction stays within ε of its \
-                    limit, followed by one with β⁻² − 1 ≤ ε² before ln ρ has grown by ε",
+        statement: "‖dθ̂/dt‖ ≤ B₁/(L γ̃) · d ln ρ/dt, and for every ε there is a time, after which the direction \
+                    stays within ε of its limit, followed by one with β⁻² − 1 ≤ ε² before ln ρ has grown by ε",
         experiments: &["d-flows"],
         try_out: speeds,
     },
     Claim {
         id: "D.thmA9",
         covers: &[],
-        statement: "An (ε, δ)-KKT point is met while ln ρ is between (1/L) ln(g(C₂/δ)/γ̃(t₀)) and that plus C₀ C₁²/(2ε²); ε = 0.3, δ = \
-                    0.1, linear and two-layer models",
+        statement: "An (ε, δ)-KKT point is met while ln ρ is between (1/L) ln(g(C₂/δ)/γ̃(t₀)) and that plus C₀ \
+                    C₁²/(2ε²); ε = 0.3, δ = 0.1, linear and two-layer models",
         experiments: &["d-flows"],
         try_out: windows,
     },
@@ -141,8 +141,8 @@ fn report(lab: &Lab, trace: &Trace) -> Result<KktReport, ClaimError> {
     Ok(kkt_report(model, &end.data.targets, &*loss, &end.params, &geometry, (Slopes::Fixed, 0.0))?)
 }
 
-/// B₁: its analytic upper bound, and the largest ‖∇q‖ at random unit vectors and at the end of the run, which is a lower
-/// one.
+/// B₁: its analytic upper bound, and the largest ‖∇q‖ at random unit vectors and at the end of the run, which is a
+/// lower one.
 fn gradient_bounds(lab: &Lab, trace: &Trace) -> Result<[f64; 2], ClaimError> {
     let (task, end) = (&trace.end.task, &trace.end);
     let inputs = end.data.dense()?;
@@ -179,12 +179,15 @@ fn speeds(lab: &Lab) -> Result<Outcome, ClaimError> {
         let [upper, _] = gradient_bounds(lab, trace)?;
         sequence(&mut outcome, trace, upper);
     }
-    outcome.note("The end of a run stands for the limit; what the direction still turns is the length of its path, no shorter than the distance.");
+    outcome.note(
+        "The end of a run stands for the limit; what the direction still turns is the length of its path, no \
+                  shorter than the distance.",
+    );
     Ok(outcome)
 }
 
-/// The construction in the proof of Lemma C.12: a time s after which the direction turns by at most ε and (1/L) ln γ̃ gains at
-/// most ε³, and the best angle from there until ln ρ has grown by ε.
+/// The construction in the proof of Lemma C.12: a time s after which the direction turns by at most ε and (1/L) ln γ̃
+/// gains at most ε³, and the best angle from there until ln ρ has grown by ε.
 fn sequence(outcome: &mut Outcome, trace: &Trace, gradient_bound: f64) {
     let Some((first, last)) = trace.moments.first().zip(trace.moments.last()) else { return };
     let mut left = vec![0.0; trace.moments.len()];
@@ -281,7 +284,8 @@ fn windows(lab: &Lab) -> Result<Outcome, ClaimError> {
         let after = window.met.map_or(f64::NAN, |[at, _]| (at - window.begin) / window.length);
         outcome.at_most(format!("{}: where it is met, as a share of the window", window.what), after, 1.0);
         outcome.note(format!(
-            "{}: window of ln ρ from {:.3} to {:.3}; the first (0.3, 0.1)-KKT point of the run is at {:.3}, the run ends at {:.3}",
+            "{}: window of ln ρ from {:.3} to {:.3}; the first (0.3, 0.1)-KKT point of the run is at {:.3}, the run \
+             ends at {:.3}",
             window.what,
             window.begin,
             window.begin + window.length,

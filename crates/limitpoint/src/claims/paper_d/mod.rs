@@ -10,7 +10,8 @@
 //! | `layers` | G: margins per the product of the layers' norms |
 //! | `rates` | 4.2, A.4: how fast the loss falls |
 //! | `descent_runs` | gradient descent watched at every step |
-//! | `descent` | E.1–E.4: admissible steps, and the margin they never lower |
+//! | `descent_steps` | E.1–E.2: admissible steps, and the margin γ̂ |
+//! | `descent` | E.3–E.4: admissible steps never lower γ̂ |
 //! | `descent_rates` | E.4–E.6: rates and directions of descent |
 //! | `kkt_notions` | C.1, C.4, C.5: approximate KKT points in finite time |
 //! | `models` | B.1, C.1: homogeneity of subdifferentials, constraint qualification |
@@ -18,6 +19,7 @@
 mod descent;
 mod descent_rates;
 mod descent_runs;
+mod descent_steps;
 mod flows;
 mod growth;
 mod kkt_notions;
@@ -32,7 +34,7 @@ use super::Claim;
 
 /// All claims of the paper that can be run, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 10] = [
+    let parts: [&[Claim]; 11] = [
         &margins::CLAIMS,
         &growth::CLAIMS,
         &losses::CLAIMS,
@@ -40,6 +42,7 @@ pub(super) fn claims() -> Vec<Claim> {
         &rates::CLAIMS,
         &stationarity::CLAIMS,
         &kkt_notions::CLAIMS,
+        &descent_steps::CLAIMS,
         &descent::CLAIMS,
         &descent_rates::CLAIMS,
         &layers::CLAIMS,
