@@ -45,7 +45,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("models", &["linalg", "params", "data"]),
     // re-exports `Kink` of models, so that optimisers can speak of kinks without knowing models
     ("objective", &["params", "data", "losses", "models"]),
-    ("schedules", &[]),
+    // losses, for how curved an exponential loss is at a given value
+    ("schedules", &["losses"]),
     ("optimisers", &["linalg", "params", "norms", "potentials", "objective", "schedules"]),
     ("flows", &["linalg", "params", "norms", "potentials", "objective", "schedules"]),
     ("diagnostics", &["linalg", "params", "data", "norms", "potentials", "losses", "models"]),

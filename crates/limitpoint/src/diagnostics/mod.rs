@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | `margin` | q_min/‖θ‖^L, its smoothed form, and by the product of layer norms | Mg.hard, Mg.soft, Mg.multi |
 //! | `mirror_margin` | the same with the gauge (αQ)^{1/α} of a potential, and β in its metric | Mg.Q, Mg.Qsoft, C.beta |
+//! | `descent_margin` | the smoothed margin that no admissible step of descent lowers | Mg.hat |
 //! | `kkt` | alignment, Fenchel–Young gap, slack, ℓ2 residual | Ct.align, Ct.FY, Ct.slack, Ct.res2 |
 //! | `bracket` | two-sided bound on a linear model's maximal margin | Ct.bracket |
 //! | `balance` | conserved differences between layers and between neurons | Ct.bal |
@@ -17,6 +18,7 @@
 
 mod balance;
 mod bracket;
+mod descent_margin;
 mod kkt;
 mod line_fit;
 mod margin;
@@ -28,6 +30,7 @@ mod shape;
 
 pub use balance::{Balance, neuron_balance};
 pub use bracket::{MarginBracket, feature_bound, margin_bracket, sparse_feature_bound};
+pub use descent_margin::DescentMargin;
 pub use kkt::{KktMeasure, alignment, kkt_measure, stationarity_residual};
 pub use line_fit::{FEWEST_POINTS, LineFit, RateError, fit_line};
 pub use margin::{MarginPair, layer_product, normalised_margins, soft_margin_growth};

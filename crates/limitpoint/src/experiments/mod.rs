@@ -27,6 +27,7 @@ mod spot;
 mod walk;
 
 // runs: from a task to its files, and back after an interruption
+mod admissible;
 mod checkpoint;
 mod experiment;
 mod files;
@@ -54,6 +55,7 @@ mod ensemble;
 mod rates;
 mod workload;
 
+pub use admissible::AdmissibleDescent;
 pub use analysis::analyse;
 pub use certify::{
     CERTIFICATE_FILE, CertifyOptions, CheckedCertificate, certify_run, check_certificate, run_folders, save_certificate,
@@ -97,6 +99,12 @@ pub enum RunError {
     NoTrainer {
         /// The name.
         name: String,
+    },
+    /// A descent whose curvature is not bounded.
+    #[error("no admissible step is known: {why}")]
+    NoAdmissibleStep {
+        /// Why, and the remedy.
+        why: String,
     },
     /// A folder of another experiment.
     #[error(

@@ -49,6 +49,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("c-reach", include_str!("../../../../experiments/paper-c/c-reach.toml")),
     ("d-digits", include_str!("../../../../experiments/paper-d/d-digits.toml")),
     ("d-mnist", include_str!("../../../../experiments/paper-d/d-mnist.toml")),
+    ("d-descent", include_str!("../../../../experiments/paper-d/d-descent.toml")),
     ("d-flows", include_str!("../../../../experiments/paper-d/d-flows.toml")),
     ("d-rates", include_str!("../../../../experiments/paper-d/d-rates.toml")),
     ("fingerprint-matrices-1", include_str!("../../../../experiments/fingerprint/fingerprint-matrices-1.toml")),

@@ -3,6 +3,7 @@
 use std::f64::consts::LN_10;
 
 use super::RunError;
+use super::admissible::AdmissibleDescent;
 use super::task::{Task, Trainer};
 use crate::data::{Dataset, Inputs, Targets};
 use crate::diagnostics::{feature_bound, sparse_feature_bound};
@@ -27,7 +28,7 @@ impl Task {
     }
 
     /// The process at its first point.
-    pub fn start(&self, objective: Objective, data: &Dataset) -> Result<Box<dyn Process>, RunError> {
+    pub fn start(&self, mut objective: Objective, data: &Dataset) -> Result<Box<dyn Process>, RunError> {
         let params = self.initial(objective.layout());
         match self.trainer() {
             Some(Trainer::Optimiser(spec, schedule)) => {
@@ -35,6 +36,12 @@ impl Task {
                 let mut schedule = schedule.clone();
                 if schedule.needs_feature_bound() {
                     schedule = schedule.with_feature_bound(bound(spec, data, &layout)?);
+                }
+                if schedule.needs_curvature() {
+                    let recipe = &self.recipe;
+                    let found = AdmissibleDescent::new(&recipe.model, &recipe.loss, data, &mut objective, &params)?;
+                    let scale = found.margin.scale();
+                    schedule = schedule.with_curvature(scale.degree(), scale.log_start(), found.log_curvature);
                 }
                 let (optimiser, streams) = (spec.build(&layout)?, Streams::new(self.label.seed));
                 let batching = self.recipe.batching;

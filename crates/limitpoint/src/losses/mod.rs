@@ -19,11 +19,14 @@
 //! | `power` | e^(−q^k), ln(1 + e^(−q^k)) |
 //! | `probit` | −ln Φ(q) |
 //! | `regression` | squared, Huber, truncated squared |
+//!
+//! `descent_scale` says how curved an exponential loss of homogeneous margins is. Users of it: `schedules`, `diagnostics`.
 
 mod exp;
 mod lanes;
 
 mod cross_entropy;
+mod descent_scale;
 mod exponential;
 mod logistic;
 mod power;
@@ -35,6 +38,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
+pub use descent_scale::DescentScale;
 pub use exp::exp_slice;
 pub use spec::{LossError, LossSpec};
 pub use tail::{Tail, soft_margin};

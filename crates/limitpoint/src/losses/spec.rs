@@ -38,6 +38,16 @@ pub enum LossError {
         /// Its refused value.
         value: f64,
     },
+    /// A descent whose curvature is not known.
+    #[error("{what} must be {range}; it is {value}")]
+    DescentScale {
+        /// Which number.
+        what: &'static str,
+        /// Its refused value.
+        value: f64,
+        /// What is allowed, and the remedy.
+        range: &'static str,
+    },
     /// A text names no loss.
     #[error("\"{text}\" is not a loss; write one of {known}, with a setting as in huber(delta=0.5)")]
     Unknown {

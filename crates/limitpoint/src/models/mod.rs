@@ -15,6 +15,7 @@ mod margins;
 mod matrix;
 mod sparse_linear;
 mod spec;
+mod sphere_bounds;
 mod spread;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use margins::MarginMap;
 pub use matrix::MatrixModel;
 pub use sparse_linear::SparseLinear;
 pub use spec::{Biases, Compute, ModelSpec, OutputScale, Precision};
+pub use sphere_bounds::SphereBounds;
 pub use spread::Spread;
 
 use crate::linalg::Matrix;

@@ -11,7 +11,7 @@
 //! Derivatives in x are eighth-order central differences: a power of t is an exponential of x, so one step width suits
 //! all scales. The integral is a sum of 16-point Gauss rules in x, begun 40 below, where e⁻⁴⁰ of it is left out.
 
-use super::quadrature::integrate;
+use crate::numeric::integrate;
 
 /// Which function the caller has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -43,7 +43,6 @@ mod balance;
 mod blocks;
 mod entries;
 mod error;
-mod quadrature;
 
 mod power;
 mod separable;

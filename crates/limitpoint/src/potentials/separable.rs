@@ -2,9 +2,8 @@
 
 use super::blocks::Trainable;
 use super::power::{power_norm, streaming_log_sum_exp};
-use super::quadrature::integrate;
 use super::{Entries, HorizonBounds, MirrorPotential, PotentialError, root};
-use crate::numeric::CompensatedSum;
+use crate::numeric::{CompensatedSum, integrate};
 use crate::params::ParamLayout;
 
 /// Where a scalar potential is defined.

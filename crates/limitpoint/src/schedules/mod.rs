@@ -13,12 +13,14 @@
 //! | `rescaled` | η = rate, then factor · rate/L once the data are fitted |
 //! | `linear_bound` | η = min{cap, c/(B² L)} |
 //! | `loss_based` | η = α/L, α raised after epochs that lower the loss |
+//! | `admissible` | η = c μ(L)/(C κ(L)), the bound (S5) of smooth homogeneous networks |
 //! | `flow_resolved` | η = α/L, α kept so that no margin moves by more than c |
 
 use serde::{Deserialize, Serialize};
 
 mod adaptation;
 
+mod admissible;
 mod constant;
 mod flow_resolved;
 mod linear_bound;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Schedule;
+use super::admissible::Admissible;
 use super::constant::Constant;
 use super::flow_resolved::FlowResolved;
 use super::linear_bound::LinearBound;
@@ -14,6 +15,7 @@ use super::loss_based::LossBased;
 use super::polynomial::Polynomial;
 use super::rescaled::Rescaled;
 use crate::catalogue::CatalogueEntry;
+use crate::losses::DescentScale;
 
 /// What a step-size rule can refuse.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -34,6 +36,12 @@ pub enum ScheduleError {
     /// The bound on the features was never filled in.
     #[error("the linear-bound schedule needs feature_bound = max ‖x‖⋆ of the data; set it or call with_feature_bound")]
     FeatureBound,
+    /// The constants of the curvature were never filled in.
+    #[error(
+        "the admissible schedule needs degree, log_start and log_curvature of the problem; set all three or call \
+         with_curvature"
+    )]
+    Curvature,
     /// A text describes no rule.
     #[error("\"{text}\" is not a schedule: {reason}")]
     Unknown {
@@ -74,6 +82,10 @@ pub enum ScheduleError {
 /// | `feature_bound` | none | B = max ‖x‖⋆, filled in from the data | > 0 |
 /// | `cap` | none | largest step | > 0 |
 /// | `decay` | 0 | c_t = c (t + 1)^−decay | 0 to 1 |
+/// | `c` | 1 | multiple of the admissible step; theory covers c ≤ 1 | > 0 |
+/// | `degree` | none | degree d of the model, filled in | > 0 |
+/// | `log_start` | none | ln L(t₀) of the summed loss, filled in | < 0 |
+/// | `log_curvature` | none | ln C of ‖∇²L‖ ≤ 2 C κ(L), filled in | finite |
 /// | `initial` | 0.1 | first α | > 0 |
 /// | `grow` | 2^(1/5), 1.5 | factor of α after success | > 1 |
 /// | `shrink` | 2^(1/10) | divisor of α after a failed epoch (loss-based) | > 1 |
@@ -139,6 +151,21 @@ pub enum ScheduleSpec {
         rate: f64,
         /// Exponent of the decay.
         power: f64,
+    },
+    /// η = c · μ(L)/(C κ(L)).
+    Admissible {
+        /// c.
+        #[serde(default = "one")]
+        c: f64,
+        /// The degree of the model; filled in where absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        degree: Option<f64>,
+        /// ln of the loss of the start; filled in where absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        log_start: Option<f64>,
+        /// ln of the constant of the curvature; filled in where absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        log_curvature: Option<f64>,
     },
     /// η = α/L, α adapted so that maxᵢ |Δqᵢ| ≤ resolution.
     FlowResolved {
@@ -222,6 +249,17 @@ impl ScheduleSpec {
                 log_rate: positive("rate", rate)?.ln(),
                 power: check("power", power, power >= 0.0, "at least 0")?,
             }),
+            Self::Admissible { c, degree, log_start, log_curvature } => {
+                let (Some(degree), Some(log_start), Some(log_curvature)) = (degree, log_start, log_curvature) else {
+                    return Err(ScheduleError::Curvature);
+                };
+                let degree = positive("degree", degree)?;
+                let below_one = "a negative finite number: L(t₀) must be below 1";
+                let log_start = check("log_start", log_start, log_start < 0.0, below_one)?;
+                let curvature = check("log_curvature", log_curvature, true, "a finite number")?;
+                let scale = DescentScale::new(degree, log_start).map_err(|_| ScheduleError::Curvature)?;
+                Box::new(Admissible { scale, log_curvature: curvature - positive("c", c)?.ln() })
+            }
             Self::FlowResolved { resolution, initial, grow, shrink } => Box::new(FlowResolved::new(
                 positive("resolution", resolution)?,
                 positive("initial", initial)?,
@@ -252,6 +290,31 @@ impl ScheduleSpec {
         self
     }
 
+    /// Whether [`ScheduleSpec::build`] waits for [`ScheduleSpec::with_curvature`].
+    pub fn needs_curvature(&self) -> bool {
+        let Self::Admissible { degree, log_start, log_curvature, .. } = self else { return false };
+        degree.is_none() || log_start.is_none() || log_curvature.is_none()
+    }
+
+    /// The same rule with the constants of the curvature filled in where they were left open.
+    ///
+    /// ```
+    /// use limitpoint::schedules::ScheduleSpec;
+    /// let spec: ScheduleSpec = "admissible(c=2)".parse()?;
+    /// assert!(spec.needs_curvature() && spec.build().is_err());
+    /// let text = spec.with_curvature(3.0, -1.0, 0.5).to_string();
+    /// assert_eq!(text, "admissible(c=2, degree=3, log_start=-1, log_curvature=0.5)");
+    /// # Ok::<(), limitpoint::schedules::ScheduleError>(())
+    /// ```
+    pub fn with_curvature(mut self, d: f64, log_l: f64, log_c: f64) -> Self {
+        if let Self::Admissible { degree, log_start, log_curvature, .. } = &mut self {
+            degree.get_or_insert(d);
+            log_start.get_or_insert(log_l);
+            log_curvature.get_or_insert(log_c);
+        }
+        self
+    }
+
     /// The name used in files and on the command line, without settings.
     pub fn key(&self) -> &'static str {
         match self {
@@ -260,6 +323,7 @@ impl ScheduleSpec {
             Self::LossBased { .. } => "loss-based",
             Self::LinearBound { .. } => "linear-bound",
             Self::Polynomial { .. } => "polynomial",
+            Self::Admissible { .. } => "admissible",
             Self::FlowResolved { .. } => "flow-resolved",
         }
     }
@@ -272,6 +336,7 @@ impl ScheduleSpec {
             Self::LossBased { initial: tenth(), grow: loss_based_grow(), shrink: loss_based_shrink() },
             Self::LinearBound { c: one(), feature_bound: None, cap: None, decay: 0.0 },
             Self::Polynomial { rate: 0.1, power: 0.5 },
+            Self::Admissible { c: one(), degree: None, log_start: None, log_curvature: None },
             Self::FlowResolved { resolution: twentieth(), initial: tenth(), grow: flow_grow(), shrink: half() },
         ]
     }
@@ -285,12 +350,16 @@ impl ScheduleSpec {
             entry("loss-based", "η = α/L; α ← grow · α if the epoch's loss fell, else α/shrink and redo", "D.algK1"),
             entry("linear-bound", "η = min{cap, c (t+1)^−decay/(B² L)}, B = max ‖x‖⋆", "B.thm5, B.lem12"),
             entry("polynomial", "η = rate · (t+1)^−power", "B.gd3.1"),
+            entry("admissible", "η = c μ(L)/(C κ(L)), of order 1/(L (ln 1/L)^(3−2/d))", "D.s5"),
             entry("flow-resolved", "η = α/L; α kept so that max |Δqᵢ| ≤ resolution", "section 0, D.s5"),
         ]
     }
 
     /// Name and value of every setting that has a value, in order.
     fn settings(&self) -> Vec<(&'static str, f64)> {
+        let given = |settings: [(&'static str, Option<f64>); 4]| {
+            settings.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
+        };
         match *self {
             Self::Constant { rate } => vec![("rate", rate)],
             Self::Rescaled { rate, factor, threshold } => {
@@ -298,8 +367,10 @@ impl ScheduleSpec {
             }
             Self::LossBased { initial, grow, shrink } => vec![("initial", initial), ("grow", grow), ("shrink", shrink)],
             Self::LinearBound { c, feature_bound, cap, decay } => {
-                let given = [("c", Some(c)), ("feature_bound", feature_bound), ("cap", cap), ("decay", Some(decay))];
-                given.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
+                given([("c", Some(c)), ("feature_bound", feature_bound), ("cap", cap), ("decay", Some(decay))])
+            }
+            Self::Admissible { c, degree, log_start, log_curvature } => {
+                given([("c", Some(c)), ("degree", degree), ("log_start", log_start), ("log_curvature", log_curvature)])
             }
             Self::Polynomial { rate, power } => vec![("rate", rate), ("power", power)],
             Self::FlowResolved { resolution, initial, grow, shrink } => {
@@ -317,7 +388,10 @@ impl ScheduleSpec {
             (Self::LossBased { initial, .. } | Self::FlowResolved { initial, .. }, "initial") => initial,
             (Self::LossBased { grow, .. } | Self::FlowResolved { grow, .. }, "grow") => grow,
             (Self::LossBased { shrink, .. } | Self::FlowResolved { shrink, .. }, "shrink") => shrink,
-            (Self::LinearBound { c, .. }, "c") => c,
+            (Self::LinearBound { c, .. } | Self::Admissible { c, .. }, "c") => c,
+            (Self::Admissible { degree, .. }, "degree") => degree.insert(value),
+            (Self::Admissible { log_start, .. }, "log_start") => log_start.insert(value),
+            (Self::Admissible { log_curvature, .. }, "log_curvature") => log_curvature.insert(value),
             (Self::LinearBound { decay, .. }, "decay") => decay,
             (Self::LinearBound { feature_bound, .. }, "feature_bound") => feature_bound.insert(value),
             (Self::LinearBound { cap, .. }, "cap") => cap.insert(value),

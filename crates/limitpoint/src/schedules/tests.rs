@@ -19,7 +19,7 @@ fn build(text: &str) -> Box<dyn Schedule> {
 fn all_schedules() -> Vec<(ScheduleSpec, Box<dyn Schedule>)> {
     ScheduleSpec::examples()
         .into_iter()
-        .map(|spec| spec.with_feature_bound(3.0))
+        .map(|spec| spec.with_feature_bound(3.0).with_curvature(3.0, -0.5, 2.0))
         .map(|spec| (spec.clone(), spec.build().unwrap()))
         .collect()
 }
@@ -32,14 +32,15 @@ fn position(spec: &ScheduleSpec) -> usize {
         ScheduleSpec::LossBased { .. } => 2,
         ScheduleSpec::LinearBound { .. } => 3,
         ScheduleSpec::Polynomial { .. } => 4,
-        ScheduleSpec::FlowResolved { .. } => 5,
+        ScheduleSpec::Admissible { .. } => 5,
+        ScheduleSpec::FlowResolved { .. } => 6,
     }
 }
 
 #[test]
 fn examples_and_catalogue_name_every_rule_in_order() {
     let examples = ScheduleSpec::examples();
-    assert_eq!(examples.iter().map(position).collect::<Vec<_>>(), (0..6).collect::<Vec<_>>());
+    assert_eq!(examples.iter().map(position).collect::<Vec<_>>(), (0..7).collect::<Vec<_>>());
     let keys: Vec<_> = ScheduleSpec::catalogue().iter().map(|entry| entry.key).collect();
     assert_eq!(keys, examples.iter().map(ScheduleSpec::key).collect::<Vec<_>>());
 }
@@ -59,6 +60,7 @@ fn texts_and_files_round_trip() {
     assert_eq!(read("schedule = { loss-based = {} }").unwrap(), "loss-based".parse().unwrap());
     assert_eq!(read("schedule = { flow-resolved = {} }").unwrap(), "flow-resolved".parse().unwrap());
     assert_eq!(read("schedule = { linear-bound = {} }").unwrap(), "linear-bound".parse().unwrap());
+    assert_eq!(read("schedule = { admissible = {} }").unwrap(), "admissible".parse().unwrap());
     assert_eq!(read("schedule = { rescaled = { rate = 2.0 } }").unwrap(), "rescaled(rate=2)".parse().unwrap());
     assert!(read("schedule = { constant = {} }").is_err());
     assert!(read("schedule = { constant = { rate = 1.0, power = 2.0 } }").is_err());
@@ -82,6 +84,10 @@ fn refusals_name_the_setting_and_the_range() {
         "linear-bound(feature_bound=1, cap=0)",
         "linear-bound(feature_bound=1, decay=1.1)",
         "polynomial(power=-1)",
+        "admissible(c=0, degree=2, log_start=-1, log_curvature=0)",
+        "admissible(degree=0, log_start=-1, log_curvature=0)",
+        "admissible(degree=2, log_start=0, log_curvature=0)",
+        "admissible(degree=2, log_start=-1, log_curvature=inf)",
         "flow-resolved(resolution=0)",
         "flow-resolved(grow=0.5)",
         "flow-resolved(shrink=1)",
@@ -95,6 +101,11 @@ fn refusals_name_the_setting_and_the_range() {
     assert!(missing.needs_feature_bound());
     assert_eq!(missing.build().unwrap_err(), ScheduleError::FeatureBound);
     assert!(missing.build().unwrap_err().to_string().contains("with_feature_bound"));
+    for text in ["admissible", "admissible(degree=2, log_start=-1)"] {
+        let missing = text.parse::<ScheduleSpec>().unwrap();
+        assert!(missing.needs_curvature());
+        assert!(missing.build().unwrap_err().to_string().contains("with_curvature"));
+    }
     assert!(build("linear-bound(c=1.4142135623730951, feature_bound=1)").log_step(&context(0, 0.0)) > 0.0);
     for text in ["", "cosine", "constant(rate", "constant(rate=x)", "constant(0.1)", "constant(power=1)"] {
         assert!(matches!(text.parse::<ScheduleSpec>(), Err(ScheduleError::Unknown { .. })), "{text}");
@@ -147,6 +158,29 @@ fn the_linear_bound_never_raises_the_loss() {
             assert!(log_loss(w) <= before + 1e-12, "{c} {step}");
         }
     }
+}
+
+/// D.s5 with the loss as a number, and at 1e-1000, where it is none.
+#[test]
+fn admissible_steps_are_those_of_their_definition() {
+    let (start, curvature, degree) = (0.6f64, 7.5f64, 3.0);
+    let (log_start, log_curvature) = (start.ln(), curvature.ln());
+    let text =
+        |c: f64| format!("admissible(c={c}, degree={degree}, log_start={log_start}, log_curvature={log_curvature})");
+    let mut schedule = build(&text(1.0));
+    for loss in [0.6f64, 0.4, 0.2, 1e-2, 1e-8, 1e-300] {
+        let (u, a) = (-loss.ln(), 4.0 / 3.0);
+        let mu = -log_start / (2.0 * u);
+        let kappa = if u < a { (a * (a.ln() - 1.0)).exp() } else { loss * u.powf(a) };
+        let step = schedule.log_step(&context(0, loss.ln()));
+        assert!((step - (mu / (curvature * kappa)).ln()).abs() < 1e-12, "{loss}");
+    }
+    let u = 1000.0 * std::f64::consts::LN_10;
+    let expected = u - (3.0 - 2.0 / degree) * u.ln() + (-log_start / (2.0 * curvature)).ln();
+    assert!((schedule.log_step(&context(0, -u)) - expected).abs() < 1e-12 * u);
+    assert!((build(&text(20.0)).log_step(&context(0, -u)) - expected - 20f64.ln()).abs() < 1e-12 * u);
+    // a loss above the first one gets the first one's step
+    assert_eq!(schedule.log_step(&context(9, 3.0)), schedule.log_step(&context(0, log_start)));
 }
 
 /// D.algK1, one verdict after the other.

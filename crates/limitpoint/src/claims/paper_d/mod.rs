@@ -14,10 +14,20 @@
 //! | `numerics` | K: loss-based rates and the arithmetic of tiny losses |
 //! | `robustness` | J.2: how far images are from a wrong answer |
 //! | `models` | B.1, C.1: homogeneity of subdifferentials, constraint qualification |
+//! | `descent_runs` | gradient descent watched at every step |
+//! | `descent_steps` | E.1–E.2: admissible steps, and the margin γ̂ |
+//! | `descent` | E.3–E.4: admissible steps never lower γ̂ |
+//! | `descent_rates` | E.4–E.6: rates and directions of descent |
+//! | `kkt_notions` | C.1, C.4, C.5: approximate KKT points in finite time |
 
+mod descent;
+mod descent_rates;
+mod descent_runs;
+mod descent_steps;
 mod epochs;
 mod flows;
 mod growth;
+mod kkt_notions;
 mod layers;
 mod losses;
 mod margins;
@@ -32,13 +42,17 @@ use super::Claim;
 
 /// All claims of the paper that can be run, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 10] = [
+    let parts: [&[Claim]; 14] = [
         &margins::CLAIMS,
         &growth::CLAIMS,
         &losses::CLAIMS,
         &models::CLAIMS,
         &rates::CLAIMS,
         &stationarity::CLAIMS,
+        &kkt_notions::CLAIMS,
+        &descent_steps::CLAIMS,
+        &descent::CLAIMS,
+        &descent_rates::CLAIMS,
         &layers::CLAIMS,
         &training::CLAIMS,
         &robustness::CLAIMS,
