@@ -149,7 +149,7 @@ pub fn look(
                 }
             }
             if reason.is_none() {
-                reason = stopper.check(snapshot).map(StopReason::Rule);
+                reason = stopper.check(snapshot);
             }
         });
     }

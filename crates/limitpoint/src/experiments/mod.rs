@@ -47,6 +47,7 @@ mod polish;
 
 // records: what is left, and what it says
 mod analysis;
+mod course;
 mod record;
 
 mod ensemble;

@@ -48,6 +48,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("c-rates", include_str!("../../../../experiments/paper-c/c-rates.toml")),
     ("c-reach", include_str!("../../../../experiments/paper-c/c-reach.toml")),
     ("d-flows", include_str!("../../../../experiments/paper-d/d-flows.toml")),
+    ("d-hat", include_str!("../../../../experiments/paper-d/d-hat.toml")),
     ("d-rates", include_str!("../../../../experiments/paper-d/d-rates.toml")),
     ("fingerprint-matrices-1", include_str!("../../../../experiments/fingerprint/fingerprint-matrices-1.toml")),
     ("fingerprint-matrices-2", include_str!("../../../../experiments/fingerprint/fingerprint-matrices-2.toml")),

@@ -1,0 +1,26 @@
+//! The path of a run's direction, from its table of measurements.
+
+use super::record::Metrics;
+use crate::diagnostics::DirectionCourse;
+
+impl Metrics {
+    /// The path of the direction since the first row on which every example was classified correctly; nothing where it is
+    /// too short to be judged, or where neither accuracy nor a norm was measured.
+    ///
+    /// ```
+    /// use limitpoint::experiments::Metrics;
+    /// let columns = ["accuracy", "norm.l2", "direction_change"].map(String::from).to_vec();
+    /// let sizes: Vec<f64> = (0..20).map(|k| f64::from(k).exp()).collect();
+    /// let table = |turns: Vec<f64>| Metrics { columns: columns.clone(), values: vec![vec![1.0; 20], sizes.clone(), turns] };
+    /// assert!(table(vec![0.1; 20]).direction_course().unwrap().wanders());
+    /// assert!(!table(sizes.iter().map(|size| 1.0 / size).collect()).direction_course().unwrap().wanders());
+    /// ```
+    pub fn direction_course(&self) -> Option<DirectionCourse> {
+        let mut norms = self.columns.iter().filter(|column| column.starts_with("norm."));
+        // all norms grow alike, up to a constant
+        let norm = norms.clone().find(|column| *column == "norm.l2").or_else(|| norms.next())?;
+        let begin = self.column("accuracy").iter().position(|accuracy| *accuracy == 1.0)?;
+        let rows = self.column(norm).iter().zip(self.column("direction_change")).skip(begin);
+        DirectionCourse::of(&rows.map(|(size, turn)| [size.ln(), *turn]).collect::<Vec<_>>())
+    }
+}
