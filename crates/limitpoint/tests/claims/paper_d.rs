@@ -35,6 +35,9 @@ tests! {
     the_limit_is_the_machine_of_its_own_gradients: "D.cor4.5",
     the_margin_per_product_of_layers_never_falls: "D.eq4",
     the_product_of_layers_is_at_most_a_power_of_the_norm: "D.norm",
+    the_smoothed_margin_of_three_classes_never_falls: "D.F",
+    the_loss_falls_by_the_least_subgradient_squared: "D.H",
+    a_direction_can_circle_for_ever: "D.hat",
 }
 
 /// Models of degree 1, 2 and 3.

@@ -9,10 +9,19 @@
 //! | `stationarity` | 4.3, C: KKT points |
 //! | `layers` | G: margins per the product of the layers' norms |
 //! | `rates` | 4.2, A.4: how fast the loss falls |
+//! | `classes` | F: cross-entropy |
+//! | `chain` | H: chain rules at kinks |
+//! | `hat`, `hat_algebra` | I: a direction that never converges |
+//! | `groove` | beyond the paper: directions on the hat from anywhere |
 //! | `models` | B.1, C.1: homogeneity of subdifferentials, constraint qualification |
 
+mod chain;
+mod classes;
 mod flows;
+mod groove;
 mod growth;
+mod hat;
+mod hat_algebra;
 mod layers;
 mod losses;
 mod margins;
@@ -24,7 +33,7 @@ use super::Claim;
 
 /// All claims of the paper that can be run, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 7] = [
+    let parts: [&[Claim]; 11] = [
         &margins::CLAIMS,
         &growth::CLAIMS,
         &losses::CLAIMS,
@@ -32,6 +41,10 @@ pub(super) fn claims() -> Vec<Claim> {
         &rates::CLAIMS,
         &stationarity::CLAIMS,
         &layers::CLAIMS,
+        &classes::CLAIMS,
+        &chain::CLAIMS,
+        &hat::CLAIMS,
+        &groove::CLAIMS,
     ];
     parts.concat()
 }
