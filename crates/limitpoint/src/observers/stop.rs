@@ -117,7 +117,7 @@ pub struct Anchor {
     pub size: f64,
     /// θ there, trainable entries.
     pub direction: Vec<f64>,
-    /// (ln‖θ‖₂, angle turned since the one before) at every comparison so far.
+    /// (ln‖θ‖₂, angle turned since the one before) at every comparison since the loss was below 1/e.
     #[serde(default)]
     pub path: Vec<[f64; 2]>,
 }
@@ -160,7 +160,9 @@ impl Stopper {
             Some(_) => return None,
             None => (f64::INFINITY, Vec::new()),
         };
-        path.push([size.ln(), turned]);
+        if snapshot.point.log_loss <= DirectionCourse::BEGIN {
+            path.push([size.ln(), turned]);
+        }
         let endless = DirectionCourse::of(&path).filter(DirectionCourse::wanders);
         let answer = |rule: &StopRule| match (*rule, endless) {
             (StopRule::DirectionConverged { angle }, Some(course)) if turned < angle || course.growth >= PATIENCE => {

@@ -338,7 +338,7 @@ fn answers(lab: &Lab, outcome: &mut Outcome, course: Option<DirectionCourse>) ->
                 |step| spacing.includes(step),
                 |snapshot| {
                     let params = snapshot.point.params;
-                    if snapshot.point.accuracy() == 1.0 {
+                    if snapshot.point.log_loss <= DirectionCourse::BEGIN {
                         let turn = if before.is_empty() { 0.0 } else { angle(&before, params) };
                         path.push([snapshot.point.length().ln(), turn]);
                         before = params.to_vec();
