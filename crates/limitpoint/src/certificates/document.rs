@@ -247,7 +247,7 @@ impl Certificate {
     /// The decisive numbers in words, with those of the path where they decide.
     pub fn summary(&self) -> String {
         match self.course.filter(|_| self.verdict == Verdict::Inconclusive(Doubt::NoLimitDirection)) {
-            Some(course) => format!("{}; {course}", self.evidence.summary()),
+            Some(course) => format!("{}; the path of the direction is {course}", self.evidence.summary()),
             None => self.evidence.summary(),
         }
     }

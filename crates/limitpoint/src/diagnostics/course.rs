@@ -12,17 +12,17 @@ const ROUNDING: f64 = 1e-6;
 /// Lengths of the path of θ/‖θ‖ while ln‖θ‖ grew from T/8 to T/4, T/2 and T beyond its first value.
 ///
 /// ln‖θ‖ is the time in which directions move: along gradient flow of a homogeneous model dθ̂/d ln ρ is the gradient of
-/// ln γ̄ on the sphere over L β², whatever the loss. If the speed falls like (ln ρ)^{−p}, the lengths of such windows have
-/// the ratio
+/// ln γ̄ on the sphere over L β², whatever the loss. If the speed falls like (ln ρ)^{−p}, the lengths of such windows
+/// have the ratio
 ///
 /// ```text
 /// ∫_{T/2}^{T} x^{−p} dx / ∫_{T/4}^{T/2} x^{−p} dx = 2^{1−p}
 /// ```
 ///
-/// and the whole path is finite if p > 1: the ratio is below 1. Directions that converge do so like a power of 1/ρ as a rule,
-/// with ratios near 0, or at least like (ln ρ)^{−1/2} where the margin is flat, with the ratio 2^{−1/2}. Where the last two
-/// ratios are at least 0.9 the turn per doubling of the norm may be as small as one likes and there is still no limit
-/// in sight. Like every verdict on a finite path it is about what the path shows, not a proof.
+/// and the whole path is finite if p > 1: the ratio is below 1. Directions that converge do so like a power of 1/ρ as a
+/// rule, with ratios near 0, or at least like (ln ρ)^{−1/2} where the margin is flat, with the ratio 2^{−1/2}. Where
+/// the last two ratios are at least 0.9 the turn per doubling of the norm may be as small as one likes and there is
+/// still no limit in sight. Like every verdict on a finite path it is about what the path shows, not a proof.
 ///
 /// ```
 /// use limitpoint::diagnostics::DirectionCourse;
@@ -42,7 +42,8 @@ pub struct DirectionCourse {
 }
 
 impl DirectionCourse {
-    /// ln L from which on the path is of interest. Before, weights may grow from almost nothing with their first direction.
+    /// ln L from which on the path is of interest. Before, weights may grow from almost nothing with their first
+    /// direction.
     pub const BEGIN: f64 = -1.0;
 
     /// The course of a path of points (ln‖θ‖, angle turned since the previous point); the angle of the first point does
@@ -74,14 +75,14 @@ impl DirectionCourse {
     }
 }
 
-/// In words, such as `0.4 rad while ln‖θ‖ grew by 40 to 80, …`.
+/// In words, such as `0.400, 0.410, 0.420 rad long while ln‖θ‖ grew from 40 to 80, 160, 320`.
 impl std::fmt::Display for DirectionCourse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [first, second, third] = self.lengths;
         let marks = [0.125, 0.25, 0.5, 1.0].map(|share| share * self.growth);
         write!(
             f,
-            "its path is {first:.3}, {second:.3}, {third:.3} rad long while ln‖θ‖ grew from {:.3} to {:.3}, {:.3}, {:.3}",
+            "{first:.3}, {second:.3}, {third:.3} rad long while ln‖θ‖ grew from {:.3} to {:.3}, {:.3}, {:.3}",
             marks[0], marks[1], marks[2], marks[3]
         )
     }

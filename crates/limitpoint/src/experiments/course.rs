@@ -6,14 +6,15 @@ use super::record::Metrics;
 use crate::diagnostics::DirectionCourse;
 
 impl Metrics {
-    /// The path of the direction since the loss was first below 1/e; nothing where it is too short to be judged, or where
-    /// no norm was measured.
+    /// The path of the direction since the loss was first below 1/e; nothing where it is too short to be judged, or
+    /// where no norm was measured.
     ///
     /// ```
     /// use limitpoint::experiments::Metrics;
     /// let columns = ["log10_loss", "norm.l2", "direction_change"].map(String::from).to_vec();
     /// let sizes: Vec<f64> = (0..20).map(|k| f64::from(k).exp()).collect();
-    /// let table = |turns: Vec<f64>| Metrics { columns: columns.clone(), values: vec![vec![-9.0; 20], sizes.clone(), turns] };
+    /// let table =
+    ///     |turns| Metrics { columns: columns.clone(), values: vec![vec![-9.0; 20], sizes.clone(), turns] };
     /// assert!(table(vec![0.1; 20]).direction_course().unwrap().wanders());
     /// assert!(!table(sizes.iter().map(|size| 1.0 / size).collect()).direction_course().unwrap().wanders());
     /// ```

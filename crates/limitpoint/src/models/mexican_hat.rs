@@ -1,8 +1,8 @@
 //! The Mexican hat: a smooth homogeneous model whose direction never converges.
 //!
-//! On the unit sphere the model is one minus a hat whose brim is cut by a spiral groove. Gradient flow follows the groove
-//! outwards, and because the groove winds around the sphere's equator without end, so does the direction, while the margin
-//! converges (D Appendix I, after Absil, Mahony and Andrews 2005):
+//! On the unit sphere the model is one minus a hat whose brim is cut by a spiral groove. Gradient flow follows the
+//! groove outwards, and because the groove winds around the sphere's equator without end, so does the direction, while
+//! the margin converges (D Appendix I, after Absil, Mahony and Andrews 2005):
 //!
 //! ```text
 //! h(θ) = ρ^L (1 − f(x/ρ, y/ρ)),      θ = (x, y, z),  ρ = ‖θ‖₂
@@ -20,8 +20,8 @@
 //! ```
 //!
 //! In the plane, without that factor, the same argument gives s⁴ and the exponent 4, which is what the paper prints;
-//! `exponent` keeps both. With either, ψ = 0 repels (ψ grows like e^{s⁴} along it), and nearby paths end in the bottom of the
-//! groove, ψ → π/2, where they go around as well, about 4s³ or 4s⁴ times slower.
+//! `exponent` keeps both. With either, ψ = 0 repels (ψ grows like e^{s⁴} along it), and nearby paths end in the bottom
+//! of the groove, ψ → π/2, where they go around as well, about 4s³ or 4s⁴ times slower.
 
 use super::{DegreeGroup, Homogeneity, Model, ModelError};
 use crate::linalg::Matrix;

@@ -86,7 +86,7 @@ impl fmt::Display for StopReason {
             Self::Rule(StopRule::DirectionConverged { angle }) => {
                 write!(f, "the direction turned by less than {angle} while the norm doubled")
             }
-            Self::NoLimitDirection { course } => write!(f, "no limit direction: {course}"),
+            Self::NoLimitDirection { course } => write!(f, "no limit direction: its path is {course}"),
             Self::Observer => f.write_str("an observer asked to stop"),
             Self::Seconds { limit } => write!(f, "{limit} seconds went by"),
             Self::Certificate { norm, gap } => write!(f, "the gap of the {norm} certificate fell to {gap:.3e}"),

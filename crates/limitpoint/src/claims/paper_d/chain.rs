@@ -32,7 +32,8 @@ fn chain_rules(lab: &Lab) -> Result<Outcome, ClaimError> {
 const INPUTS: [[f64; 2]; 2] = [[1.0, 2.0], [-1.0, 0.5]];
 const AT_KINK: [f64; 9] = [2.0, -1.0, 0.3, 0.7, -0.4, 1.1, 0.9, -1.3, 0.6];
 
-/// Theorem H.1 at a kink of the first unit: gradients of ln(1 + e^−q) at points nearby lie between those of both slopes.
+/// Theorem H.1 at a kink of the first unit: gradients of ln(1 + e^−q) at points nearby lie between those of both
+/// slopes.
 fn inclusion(outcome: &mut Outcome) -> Result<(), ClaimError> {
     let inputs = Matrix::from_rows(&INPUTS.each_ref().map(|row| row.as_slice()));
     let mut model = ModelSpec::relu(&[3]).build(&inputs, 1, Compute::default())?;
@@ -62,8 +63,8 @@ fn inclusion(outcome: &mut Outcome) -> Result<(), ClaimError> {
     Ok(())
 }
 
-/// A curve that stays on the kink: the first unit stays orthogonal to the first example while everything else moves. Every
-/// subgradient gives the derivative, although the subdifferential is not a point at any time.
+/// A curve that stays on the kink: the first unit stays orthogonal to the first example while everything else moves.
+/// Every subgradient gives the derivative, although the subdifferential is not a point at any time.
 fn along_kinks(outcome: &mut Outcome) -> Result<(), ClaimError> {
     let inputs = Matrix::from_rows(&INPUTS.each_ref().map(|row| row.as_slice()));
     let mut model = ModelSpec::relu(&[3]).build(&inputs, 1, Compute::default())?;
@@ -148,9 +149,10 @@ fn across_kinks(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
     Ok(())
 }
 
-/// Lemma H.3 along gradient flow of ReLU networks, which soon slides along kinks: Euler's steps with the least subgradient
-/// of all slopes within reach. With dτ = L dt, ln 1/L gains ∫ min‖∂ ln L‖² dτ. Steps that do not gain what the lemma says
-/// are those that come to a kink or leave one; shorter steps make their share of the time smaller in proportion.
+/// Lemma H.3 along gradient flow of ReLU networks, which soon slides along kinks: Euler's steps with the least
+/// subgradient of all slopes within reach. With dτ = L dt, ln 1/L gains ∫ min‖∂ ln L‖² dτ. Steps that do not gain what
+/// the lemma says are those that come to a kink or leave one; shorter steps make their share of the time smaller in
+/// proportion.
 fn flows(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
     let (mut runs, mut sliding) = (0usize, f64::INFINITY);
     for seed in 0..lab.choose(3, 8) {

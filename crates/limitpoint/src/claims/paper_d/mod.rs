@@ -11,7 +11,7 @@
 //! | `rates` | 4.2, A.4: how fast the loss falls |
 //! | `classes` | F: cross-entropy |
 //! | `chain` | H: chain rules at kinks |
-//! | `hat`, `hat_algebra` | I: a direction that never converges |
+//! | `hat`, `hat_algebra`, `hat_runs` | I: a direction that never converges |
 //! | `groove` | beyond the paper: directions on the hat from anywhere |
 //! | `models` | B.1, C.1: homogeneity of subdifferentials, constraint qualification |
 
@@ -22,6 +22,7 @@ mod groove;
 mod growth;
 mod hat;
 mod hat_algebra;
+mod hat_runs;
 mod layers;
 mod losses;
 mod margins;

@@ -86,7 +86,7 @@ pub(super) fn direction(record: &ExperimentRecord, groups: &[Group]) -> Option<F
         .iter()
         .filter_map(|group| {
             let course = runs(record, group).find_map(|run| run.metrics.direction_course().filter(|c| c.wanders()))?;
-            Some(format!("{}: {course}", group.label))
+            Some(format!("{}: the path is {course}", group.label))
         })
         .collect();
     if !endless.is_empty() {
