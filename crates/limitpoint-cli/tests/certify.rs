@@ -239,3 +239,37 @@ fn a_trained_network_is_polished_and_the_polished_weights_are_certified() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("target"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_direction_that_circles_for_ever_has_no_limit_to_certify() {
+    let home = Home::new("circling");
+    let out = home.path("runs");
+    let output = limitpoint(&["run", "d-hat", "--quiet", "--out", &out]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let certified = stdout(&limitpoint(&["certify", &out]));
+    assert!(certified.contains("gradient-seed0: inconclusive: no limit direction"), "{certified}");
+    let path = certificate_of(&out, "gradient-seed0");
+    let honest = read(&path);
+    assert_eq!(
+        (honest["verdict"].as_str(), honest["reason"].as_str()),
+        (Some("inconclusive"), Some("no-limit-direction"))
+    );
+    // the point alone is a KKT point: every limit point is one
+    assert!(honest["evidence"]["stationarity"]["tau"][1].as_f64().is_some_and(|tau| tau < 1e-3), "{honest}");
+    let check = limitpoint(&["check", &path]);
+    assert!(stdout(&check).contains("every number agrees"), "{}{}", stdout(&check), stderr(&check));
+    // a path that is said to end is found out twice: by the measurements beside it and by the verdict
+    let mut forged = honest.clone();
+    forged["course"]["lengths"] = serde_json::json!([0.3, 0.2, 0.1]);
+    write(&path, &forged);
+    let check = limitpoint(&["check", &path]);
+    let words = stdout(&check) + &stderr(&check);
+    assert_ne!(check.status.code(), Some(0), "{words}");
+    assert!(words.contains("the path is stated as") && words.contains("the verdict is stated as"), "{words}");
+    // a rule that waits for the direction says so too
+    let waiting = home.path("waiting");
+    let output = limitpoint(&["run", "d-hat", "stop.direction=0.001", "--quiet", "--out", &waiting]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let manifest = read(&Path::new(&waiting).join("gradient-seed0/manifest.json").display().to_string());
+    assert!(manifest["stop"].as_str().is_some_and(|stop| stop.starts_with("no limit direction")), "{manifest}");
+}

@@ -80,13 +80,7 @@ pub fn run(arguments: &Certify) -> anyhow::Result<ExitCode> {
 
 /// A run, its verdict, the claim and the numbers that decide it.
 pub fn describe(certificate: &Certificate) -> String {
-    format!(
-        "{}: {}\n  {}\n  {}\n",
-        certificate.run,
-        certificate.verdict,
-        certificate.statement,
-        certificate.evidence.summary()
-    )
+    format!("{}: {}\n  {}\n  {}\n", certificate.run, certificate.verdict, certificate.statement, certificate.summary())
 }
 
 fn answer(certificate: &Certificate, path: &Path) -> anyhow::Result<Value> {
@@ -94,7 +88,7 @@ fn answer(certificate: &Certificate, path: &Path) -> anyhow::Result<Value> {
     let more = json!({
         "run": certificate.run,
         "statement": certificate.statement,
-        "summary": certificate.evidence.summary(),
+        "summary": certificate.summary(),
         "certificate": path,
     });
     if let (Value::Object(answer), Value::Object(more)) = (&mut answer, more) {

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::judge::{Subject, recompute};
 use super::network::StationarityEvidence;
 use super::regression::SolutionEvidence;
-use super::{CertificateError, Claim, Interval, MarginEvidence, Verdict};
+use super::{CertificateError, Claim, Doubt, Interval, MarginEvidence, Verdict};
 use crate::data::DataSpec;
+use crate::diagnostics::DirectionCourse;
 use crate::models::{Initialiser, ModelError, ModelSpec};
 
 /// What every certificate calls itself.
@@ -54,6 +55,9 @@ pub struct Certificate {
     pub start: Option<StartReference>,
     /// What proves the verdict.
     pub evidence: Evidence,
+    /// The path on which the direction came here, where the run is long enough to tell whether it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<DirectionCourse>,
 }
 
 /// How exactly something is claimed.
@@ -240,6 +244,14 @@ impl Certificate {
         Ok(text + "\n")
     }
 
+    /// The decisive numbers in words, with those of the path where they decide.
+    pub fn summary(&self) -> String {
+        match self.course.filter(|_| self.verdict == Verdict::Inconclusive(Doubt::NoLimitDirection)) {
+            Some(course) => format!("{}; the path of the direction is {course}", self.evidence.summary()),
+            None => self.evidence.summary(),
+        }
+    }
+
     /// Recomputes evidence and verdict from data and weights; returns what does not agree.
     pub fn check(&self, subject: &Subject) -> Result<Vec<Disagreement>, DocumentError> {
         self.tolerances.check()?;
@@ -259,6 +271,7 @@ impl Certificate {
                 found.push(Disagreement::new(name, format!("{stated:e}"), format!("{fresh:e}")));
             }
         }
+        let verdict = verdict.after(&self.claim, self.course.as_ref());
         if verdict != self.verdict {
             found.push(Disagreement::new("the verdict", self.verdict, verdict));
         }

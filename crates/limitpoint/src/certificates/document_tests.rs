@@ -34,6 +34,7 @@ fn document(claim: Claim, gap: f64, model: ModelSpec, subject: &Subject) -> Cert
         weights: WeightsReference { file: "w.safetensors".into(), entries: 2, sha256: String::new() },
         start: None,
         evidence,
+        course: None,
     }
 }
 

@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::Claim;
+use crate::diagnostics::DirectionCourse;
+
 /// The answer to a claim; always beside the evidence it follows from.
 ///
 /// ```
@@ -34,6 +37,8 @@ pub enum Doubt {
     NotYetInterpolating,
     /// The model has no degree, so that its direction need not converge to a KKT point.
     NotHomogeneous,
+    /// The path of the direction shows no end, so that the weights say nothing about a limit.
+    NoLimitDirection,
     /// Kinks in several layers: the part of the subdifferential that was covered does not refute the claim.
     Kinks,
     /// The judge's own solution is not accurate enough.
@@ -54,6 +59,17 @@ impl Verdict {
             Self::Certified => "certified",
             Self::Refuted => "refuted",
             Self::Inconclusive(_) => "inconclusive",
+        }
+    }
+
+    /// The same of weights whose direction came on a path of this course: if it shows no end, what holds at one of its
+    /// points says nothing about a limit. Solutions of Xw = y are points, not directions.
+    pub fn after(self, claim: &Claim, course: Option<&DirectionCourse>) -> Self {
+        let decided = !matches!(self, Self::Inconclusive(_)) && !matches!(claim, Claim::NearestSolution { .. });
+        if decided && course.is_some_and(DirectionCourse::wanders) {
+            Self::Inconclusive(Doubt::NoLimitDirection)
+        } else {
+            self
         }
     }
 
@@ -87,6 +103,7 @@ impl fmt::Display for Doubt {
             Self::NotYetSeparated => "the weights do not separate the data yet; train longer",
             Self::NotYetInterpolating => "the weights do not solve Xw = y yet; train longer",
             Self::NotHomogeneous => "the model is not homogeneous",
+            Self::NoLimitDirection => "no limit direction; the path of the direction shows no end",
             Self::Kinks => "kinks in several layers, of which only a part was covered",
             Self::SolverStopped => "the judge's own solution is not accurate enough",
             Self::Undecided => "the proven bracket holds the tolerance; ask with another --tolerance",
@@ -104,6 +121,25 @@ mod tests {
         assert_eq!(Verdict::of_bounds(2e-3, 3e-3, 1e-3), Verdict::Refuted);
         assert_eq!(Verdict::of_bounds(0.0, 2e-3, 1e-3), Verdict::Inconclusive(Doubt::Undecided));
         assert_eq!(Verdict::of_bounds(f64::NAN, f64::NAN, 1e-3), Verdict::Inconclusive(Doubt::Undecided));
+    }
+
+    #[test]
+    fn a_path_without_end_leaves_nothing_decided_but_points() {
+        use crate::certificates::Measure;
+        use crate::norms::NormSpec;
+        use crate::potentials::PotentialSpec;
+        let margin = Claim::StationaryMargin { measure: Measure::Norm(NormSpec::L2) };
+        let point = Claim::NearestSolution { potential: PotentialSpec::Euclidean };
+        let endless = DirectionCourse { growth: 100.0, lengths: [0.4; 3] };
+        let ending = DirectionCourse { growth: 100.0, lengths: [0.4, 0.2, 0.1] };
+        for verdict in [Verdict::Certified, Verdict::Refuted] {
+            assert_eq!(verdict.after(&margin, Some(&endless)), Verdict::Inconclusive(Doubt::NoLimitDirection));
+            assert_eq!(verdict.after(&point, Some(&endless)), verdict);
+            assert_eq!(verdict.after(&margin, Some(&ending)), verdict);
+            assert_eq!(verdict.after(&margin, None), verdict);
+        }
+        let doubt = Verdict::Inconclusive(Doubt::NotHomogeneous);
+        assert_eq!(doubt.after(&margin, Some(&endless)), doubt);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::certificates::{BregmanProximity, Measure, bregman_proximity};
 use crate::claims::arithmetic::largest_fall;
 use crate::claims::{ClaimError, Finished, Lab};
+use crate::data::Dataset;
 use crate::diagnostics::{kkt_measure, soft_margin_growth, stationarity_residual};
 use crate::driver::Advance;
 use crate::experiments::Task;
@@ -79,7 +80,11 @@ const RARELY: u64 = 20;
 impl Trace {
     /// Runs a task and keeps what theorems need.
     pub fn of(lab: &Lab, what: String, task: &Task) -> Result<Self, ClaimError> {
-        let data = lab.data(task)?.train;
+        Self::on(lab, what, task, lab.data(task)?.train)
+    }
+
+    /// The same on data that are already in memory.
+    pub fn on(lab: &Lab, what: String, task: &Task, data: Dataset) -> Result<Self, ClaimError> {
         let objective = lab.objective(task, &data)?;
         let layout = objective.layout().clone();
         let degree = objective.homogeneity().map_or(f64::NAN, |homogeneity| homogeneity.degree);

@@ -2,7 +2,7 @@
 //!
 //! Everything here is a function of a [`Point`]: parameters with the margins, example weights and gradient the
 //! objective found there. How the point was reached is not known. [`Probe`] gathers the functions a run wants into one
-//! row of named numbers. Only [`fit_rates`] looks at several points, as plain arrays.
+//! row of named numbers. Only [`fit_rates`] and [`DirectionCourse`] look at several points, as plain arrays.
 //!
 //! | file | quantity | claims id |
 //! |---|---|---|
@@ -14,10 +14,12 @@
 //! | `balance` | conserved differences between layers and between neurons | Ct.bal |
 //! | `rates` | exponents of loss, norm and margin gap along a run, with intervals | D.thm4.3, C.thm4.6, Ct.rate |
 //! | `line_fit` | the line they are read off, for points that are not independent | |
+//! | `course` | whether the path of a direction comes to an end | D.thmI1 |
 //! | `shape` | histograms, sparsity, active neurons, support set, direction change | C.fig2, C.fig8 |
 
 mod balance;
 mod bracket;
+mod course;
 mod descent_margin;
 mod kkt;
 mod line_fit;
@@ -30,6 +32,7 @@ mod shape;
 
 pub use balance::{Balance, neuron_balance};
 pub use bracket::{MarginBracket, feature_bound, margin_bracket, sparse_feature_bound};
+pub use course::DirectionCourse;
 pub use descent_margin::DescentMargin;
 pub use kkt::{KktMeasure, alignment, kkt_measure, stationarity_residual};
 pub use line_fit::{FEWEST_POINTS, LineFit, RateError, fit_line};

@@ -79,6 +79,8 @@ pub struct Probe {
     start: Option<Vec<Balance>>,
     linear: bool,
     hidden: Vec<(usize, usize)>,
+    /// Whether directions are points of a sphere in space, which can be drawn.
+    spatial: bool,
 }
 
 /// What a probe remembers between points; enough to go on bit for bit.
@@ -126,6 +128,11 @@ impl Probe {
             columns.push(format!("small_fraction.{}", block.name));
             columns.push(format!("participation.{}", block.name));
         }
+        let size: usize = layout.trainable_ranges().into_iter().map(|range| range.len()).sum();
+        let spatial = size == 3;
+        if spatial {
+            columns.extend((1..=size).map(|axis| format!("direction.{axis}")));
+        }
         columns.extend((1..=hidden.len()).map(|layer| format!("active_neurons.layer{layer}")));
         for norm in &spec.norms {
             let key = norm.key();
@@ -157,6 +164,7 @@ impl Probe {
             start: None,
             linear,
             hidden,
+            spatial,
         })
     }
 
@@ -198,6 +206,10 @@ impl Probe {
         for block in point.layout.trainable() {
             let weights = &point.params[block.range()];
             out.extend([small_fraction(weights, self.spec.small_below), participation(weights)]);
+        }
+        if self.spatial {
+            let length = point.length();
+            out.extend(trainable.iter().map(|w| w / length));
         }
         for (incoming, outgoing) in &self.hidden {
             let (w, a) = (&point.layout.blocks()[*incoming], &point.layout.blocks()[*outgoing]);

@@ -162,7 +162,7 @@ pub fn look(
                 }
             }
             if reason.is_none() {
-                reason = stopper.check(snapshot).map(StopReason::Rule);
+                reason = stopper.check(snapshot, steps.clone());
             }
         });
     }

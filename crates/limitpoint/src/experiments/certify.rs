@@ -7,8 +7,10 @@ use super::checkpoint::Checkpoints;
 use super::experiment::{data_seed, describe};
 use super::files::{RecordError, read_text, write_atomically};
 use super::manifest::{ExperimentManifest, RunManifest};
+use super::metrics::read_metrics;
 use super::recipe::Recipe;
 use super::record::CertificateRecord;
+use super::run::metrics_path;
 use super::task::Task;
 use super::weights::{digest, load_weights};
 use crate::certificates::{
@@ -16,6 +18,7 @@ use crate::certificates::{
     Verdict, WeightsReference, judge,
 };
 use crate::data::{DataSplit, Dataset, Targets};
+use crate::diagnostics::DirectionCourse;
 use crate::models::{Compute, MarginMap, ModelSpec};
 use crate::norms::NormSpec;
 use crate::numeric::Streams;
@@ -93,6 +96,9 @@ pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificat
     let drawn = start.as_ref().map(|start| draw(start, &layout));
     let subject = Subject { data, model, weights: &weights, start: drawn.as_deref() };
     let (evidence, verdict) = judge(&claim, &options.tolerances, &subject)?;
+    // other weights did not come on this path
+    let course = if options.weights.is_none() { course(folder)? } else { None };
+    let verdict = verdict.after(&claim, course.as_ref());
     let file = match &options.weights {
         None => format!("checkpoints/{}", Checkpoints::FINAL),
         Some(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -117,7 +123,14 @@ pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificat
         weights: WeightsReference { file, entries: weights.len(), sha256: digest(&weights) },
         start,
         evidence,
+        course,
     })
+}
+
+/// The path on which the direction of a run came to its end.
+fn course(folder: &Path) -> Result<Option<DirectionCourse>, RecordError> {
+    let path = metrics_path(folder);
+    Ok(read_metrics(&path, &read_text(&path)?)?.direction_course())
 }
 
 /// Writes a certificate: `certificate.json` in the run's folder, or `NAME.certificate.json` beside other weights.
@@ -176,6 +189,19 @@ pub fn check_certificate(path: &Path) -> Result<CheckedCertificate, RunError> {
             disagreements.push(Disagreement::new(what, stated, found));
         }
     }
+    // a certificate that lies in its run's folder can be held against the run's measurements
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let own = certificate.weights.file == format!("checkpoints/{}", Checkpoints::FINAL);
+    if own && metrics_path(folder).exists() {
+        let found = course(folder)?;
+        let words =
+            |course: Option<DirectionCourse>| course.map_or("not judged".to_owned(), |course| course.to_string());
+        // certificates of earlier versions do not speak of paths
+        let silent = certificate.course.is_none() && !found.is_some_and(|course| course.wanders());
+        if !silent && words(certificate.course) != words(found) {
+            disagreements.push(Disagreement::new("the path", words(certificate.course), words(found)));
+        }
+    }
     let start = certificate.start.as_ref().map(|start| draw(start, &layout));
     let subject = Subject { data: &split.train, model: &certificate.model, weights: &weights, start: start.as_deref() };
     disagreements.extend(certificate.check(&subject)?);
@@ -197,7 +223,7 @@ pub(super) fn certificate_record(folder: &Path) -> Result<Option<CertificateReco
             Verdict::Inconclusive(_) => None,
         },
         verdict: certificate.verdict.to_string(),
-        evidence: certificate.evidence.summary(),
+        evidence: certificate.summary(),
         statement: certificate.statement,
     }))
 }

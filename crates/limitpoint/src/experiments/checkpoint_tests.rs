@@ -30,7 +30,7 @@ fn state() -> RunState {
         step: 77,
         process: ProcessState::Descent(Box::new(descent)),
         probe: ProbeState { previous: Some(params.clone()), start: Some(vec![]) },
-        anchor: Some(Anchor { size: 2.5, direction: params }),
+        anchor: Some(Anchor { size: 2.5, direction: params, path: vec![[0.9, 0.1]] }),
         metrics: Mark { lines: 3, bytes: 99, sha256: "00".into() },
         histograms: Mark::default(),
         outcome: Some(StopReason::NotFinite { step: 3, what: "ln L = NaN".into() }),

@@ -49,6 +49,7 @@ mod robustness;
 
 // records: what is left, and what it says
 mod analysis;
+mod course;
 mod record;
 
 mod ensemble;

@@ -86,7 +86,8 @@ pub struct RunRecord {
 /// loss itself could hold), `accuracy`, `smallest_margin`, `direction_change`. For each observed norm KEY: `norm.KEY`,
 /// `margin.KEY` (normalised), `soft_margin.KEY`, `growth_bound.KEY`, `alignment.KEY`, `kkt_gap.KEY`, `kkt_slack.KEY`;
 /// linear models also `bracket_upper.KEY`. For each potential KEY: `gauge.KEY`, `horizon.KEY`, `q_margin.KEY`, `horizon_margin.KEY`,
-/// `mirror_beta.KEY`, `balance_drift.KEY`. For each block: `small_fraction.BLOCK`, `participation.BLOCK`.
+/// `mirror_beta.KEY`, `balance_drift.KEY`. For each block: `small_fraction.BLOCK`, `participation.BLOCK`. For models of three
+/// weights: `direction.1` to `direction.3`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Metrics {
     /// Names of the columns.

@@ -51,6 +51,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("d-mnist", include_str!("../../../../experiments/paper-d/d-mnist.toml")),
     ("d-descent", include_str!("../../../../experiments/paper-d/d-descent.toml")),
     ("d-flows", include_str!("../../../../experiments/paper-d/d-flows.toml")),
+    ("d-hat", include_str!("../../../../experiments/paper-d/d-hat.toml")),
     ("d-rates", include_str!("../../../../experiments/paper-d/d-rates.toml")),
     ("fingerprint-matrices-1", include_str!("../../../../experiments/fingerprint/fingerprint-matrices-1.toml")),
     ("fingerprint-matrices-2", include_str!("../../../../experiments/fingerprint/fingerprint-matrices-2.toml")),

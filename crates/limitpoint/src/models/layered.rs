@@ -56,6 +56,14 @@ impl Layered {
                 (single((0..features).map(entry).collect()), Activation::Identity)
             }
             ModelSpec::Matrix { symmetric, .. } => (single(product(blocks, *symmetric)), Activation::Identity),
+            ModelSpec::MexicanHat { .. } => {
+                // a multiple of the first input
+                let mut weight = vec![0.0; features];
+                weight[0] = 1.0;
+                let input = Matrix { rows: 1, cols: features, data: weight.clone() };
+                weight[0] = spec.build(&input, outputs, Compute::default())?.scores(params)[0];
+                (single(weight), Activation::Identity)
+            }
             ModelSpec::Linear => (paired(layout, blocks), Activation::Identity),
             ModelSpec::Network { activation, .. } => {
                 let mut layers = paired(layout, blocks);

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dense::Architecture;
-use super::{Activation, DenseNetwork, DiagonalNetwork, MatrixModel, Model, ModelError, SparseLinear};
+use super::{Activation, DenseNetwork, DiagonalNetwork, MatrixModel, MexicanHat, Model, ModelError, SparseLinear};
 use crate::catalogue::CatalogueEntry;
 use crate::data::InputsView;
 
@@ -113,6 +113,23 @@ pub enum ModelSpec {
         #[serde(default)]
         symmetric: bool,
     },
+    /// Φ(x) = x₁ ρ^L (1 − f(θ/ρ)) of three parameters, whose direction circles for ever.
+    MexicanHat {
+        /// The degree L > 0.
+        #[serde(default = "degree_one")]
+        degree: f64,
+        /// 3, or 4 as the paper prints it.
+        #[serde(default = "three")]
+        exponent: u32,
+    },
+}
+
+fn degree_one() -> f64 {
+    1.0
+}
+
+fn three() -> u32 {
+    3
 }
 
 fn single() -> usize {
@@ -184,6 +201,12 @@ impl ModelSpec {
                 }
                 return Ok(Box::new(MatrixModel::new(inputs, *rows, *factors, *width, *symmetric)?));
             }
+            Self::MexicanHat { degree, exponent } => {
+                if outputs != 1 {
+                    return Err(ModelError::Outputs { model: "a Mexican hat", outputs });
+                }
+                return Ok(Box::new(MexicanHat::new(inputs, *degree, *exponent)?));
+            }
             Self::Linear => Architecture {
                 inputs: inputs.cols,
                 widths: Vec::new(),
@@ -233,6 +256,7 @@ impl ModelSpec {
             Self::Network { .. } => "network",
             Self::Diagonal { .. } => "diagonal",
             Self::Matrix { .. } => "matrix",
+            Self::MexicanHat { .. } => "mexican-hat",
         }
     }
 
@@ -244,6 +268,7 @@ impl ModelSpec {
             entry("network", "Φ(x) = s·W_L σ(… σ(W_1 x)), degree Σ_l Π_{m≥l} deg σ_m", "A.eq13, C.lem3.1, D.defG1"),
             entry("diagonal", "Φ(x) = ⟨θ₁ ⊙ … ⊙ θ_m, x⟩, degree m", "C.reparam"),
             entry("matrix", "Φ(X) = ⟨W, X⟩ with W, W₁⋯W_m or UUᵀ, degree 1, m or 2", "B.thm5, B.eq15-19, B.thm7"),
+            entry("mexican-hat", "Φ(x) = x₁ ρ^L (1 − f(θ/ρ)), θ in space, f the Mexican hat, degree L", "D.thmI1"),
         ]
     }
 
@@ -264,6 +289,8 @@ impl ModelSpec {
             Self::Matrix { rows: 2, factors: 2, width: Some(3), symmetric: false },
             Self::Matrix { rows: 2, factors: 4, width: None, symmetric: false },
             Self::Matrix { rows: 2, factors: 1, width: Some(3), symmetric: true },
+            Self::MexicanHat { degree: 2.0, exponent: 3 },
+            Self::MexicanHat { degree: 0.5, exponent: 4 },
             Self::relu(&[33]),
             with(Activation::Relu, Biases::First, &[], OutputScale::One),
             with(Activation::Relu, Biases::All, &[], OutputScale::One),

@@ -86,7 +86,8 @@ fn largest_eigenvalue(matrix: &[f64], size: usize) -> f64 {
 
 impl ModelSpec {
     /// The bounds for inputs of ℓ2 length up to `longest_input`; nothing for models that are not homogeneous in all of
-    /// their parameters (frozen layers, biases beyond the first layer).
+    /// their parameters (frozen layers, biases beyond the first layer), and for the Mexican hat, whose curvature has no
+    /// bound here.
     ///
     /// ```
     /// use limitpoint::models::{Activation, ModelSpec};
@@ -102,6 +103,7 @@ impl ModelSpec {
             Self::Diagonal { factors } => (longest_input, vec![1.0; *factors]),
             Self::Matrix { symmetric: true, .. } => (longest_input, vec![2.0]),
             Self::Matrix { factors, .. } => (longest_input, vec![1.0; *factors]),
+            Self::MexicanHat { .. } => return None,
             Self::Network { widths, activation, biases, frozen, .. } => {
                 if *biases == Biases::All || !frozen.is_empty() {
                     return None;

@@ -2,11 +2,15 @@
 
 use std::f64::consts::LN_10;
 use std::fmt;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Snapshot, Spacing};
-use crate::diagnostics::angle;
+use crate::diagnostics::{DirectionCourse, angle};
+
+/// Growth of ln‖θ‖₂ from which on nobody waits for a direction whose path shows no end.
+const PATIENCE: f64 = 64.0;
 
 /// A reason to stop that can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -27,7 +31,9 @@ pub enum StopRule {
         /// Natural logarithm of the time.
         target: f64,
     },
-    /// The direction of θ turned by less than `angle` radians while ‖θ‖₂ doubled.
+    /// The direction of θ turned by less than `angle` radians while ‖θ‖₂ doubled. If the path of the direction shows no
+    /// end nevertheless, or still shows none when ln‖θ‖₂ has grown by 64, the run ends with
+    /// [`StopReason::NoLimitDirection`].
     DirectionConverged {
         /// The angle in radians.
         angle: f64,
@@ -54,6 +60,11 @@ pub enum StopReason {
         /// The relative gap reached.
         gap: f64,
     },
+    /// The path of the direction shows no end, so that it is no use to wait for one.
+    NoLimitDirection {
+        /// The lengths that say so.
+        course: DirectionCourse,
+    },
     /// The loss is exactly zero or the gradient vanishes: nothing more can happen.
     Stationary,
     /// The schedule rejected every step size it tried.
@@ -76,6 +87,7 @@ impl fmt::Display for StopReason {
             Self::Rule(StopRule::DirectionConverged { angle }) => {
                 write!(f, "the direction turned by less than {angle} while the norm doubled")
             }
+            Self::NoLimitDirection { course } => write!(f, "no limit direction: its path is {course}"),
             Self::Observer => f.write_str("an observer asked to stop"),
             Self::Seconds { limit } => write!(f, "{limit} seconds went by"),
             Self::Certificate { norm, gap } => write!(f, "the gap of the {norm} certificate fell to {gap:.3e}"),
@@ -106,6 +118,9 @@ pub struct Anchor {
     pub size: f64,
     /// θ there, trainable entries.
     pub direction: Vec<f64>,
+    /// (ln‖θ‖₂, angle turned since the one before) at every comparison since the loss was below 1/e.
+    #[serde(default)]
+    pub path: Vec<[f64; 2]>,
 }
 
 impl Stopper {
@@ -130,23 +145,36 @@ impl Stopper {
             && self.rules.iter().any(|rule| matches!(rule, StopRule::DirectionConverged { .. }))
     }
 
-    /// The first rule that holds at a snapshot.
-    pub fn check(&mut self, snapshot: &Snapshot) -> Option<StopRule> {
+    /// Why a run ends at a snapshot, if it does; `steps` are those that it stands for, its own as a rule.
+    pub fn check(&mut self, snapshot: &Snapshot, mut steps: Range<u64>) -> Option<StopReason> {
         let simple = self.check_counters(snapshot.step, snapshot.log_time, snapshot.point.log_loss);
-        if simple.is_some() || !self.wants(snapshot.step) {
-            return simple;
+        if simple.is_some() || !steps.any(|step| self.wants(step)) {
+            return simple.map(StopReason::Rule);
         }
         let mut direction = Vec::new();
         snapshot.point.trainable(&mut direction);
         let size = snapshot.point.length();
-        let turned = match &self.anchor {
-            Some(before) if size >= 2.0 * before.size => angle(&before.direction, &direction),
+        let (turned, mut path) = match &mut self.anchor {
+            Some(before) if size >= 2.0 * before.size => {
+                (angle(&before.direction, &direction), std::mem::take(&mut before.path))
+            }
             Some(_) => return None,
-            None => f64::INFINITY,
+            None => (f64::INFINITY, Vec::new()),
         };
-        self.anchor = Some(Anchor { size, direction });
-        let converged = |rule: &&StopRule| matches!(rule, StopRule::DirectionConverged { angle } if turned < *angle);
-        self.rules.iter().find(converged).copied()
+        if snapshot.point.log_loss <= DirectionCourse::BEGIN {
+            path.push([size.ln(), turned]);
+        }
+        let endless = DirectionCourse::of(&path).filter(DirectionCourse::wanders);
+        let answer = |rule: &StopRule| match (*rule, endless) {
+            (StopRule::DirectionConverged { angle }, Some(course)) if turned < angle || course.growth >= PATIENCE => {
+                Some(StopReason::NoLimitDirection { course })
+            }
+            (StopRule::DirectionConverged { angle }, None) if turned < angle => Some(StopReason::Rule(*rule)),
+            _ => None,
+        };
+        let reason = self.rules.iter().find_map(answer);
+        self.anchor = Some(Anchor { size, direction, path });
+        reason
     }
 
     /// The first rule about steps, time or loss that holds; cheap enough for every step.

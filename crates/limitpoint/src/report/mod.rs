@@ -15,7 +15,7 @@
 //! | `assets/page.html`, `assets/style.css` | the skeleton and its style |
 //! | `assets/report.js` | state, theme, controls, the order of drawing, the cursor shared by all plots |
 //! | `assets/plots.js` | curves over time |
-//! | `assets/pictures.js` | histograms, decision regions, learned features |
+//! | `assets/pictures.js` | histograms, paths of directions, decision regions, learned features |
 //! | `assets/plotly-cartesian.min.js` | the drawing library, with its licence beside it |
 
 mod fingerprints;

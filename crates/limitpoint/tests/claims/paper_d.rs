@@ -52,6 +52,9 @@ tests! {
     biased_networks_enlarge_their_margin_too: "D.bias",
     the_loss_based_rate_lowers_the_loss_from_epoch_to_epoch: "D.algK1",
     relative_losses_keep_their_digits: "D.algK2",
+    the_smoothed_margin_of_three_classes_never_falls: "D.F",
+    the_loss_falls_by_the_least_subgradient_squared: "D.H",
+    a_direction_can_circle_for_ever: "D.hat",
 }
 
 /// Models of degree 1, 2 and 3.

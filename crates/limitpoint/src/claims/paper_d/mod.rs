@@ -13,6 +13,10 @@
 //! | `training` | J, K.1: training to losses of 10^−800 |
 //! | `numerics` | K: loss-based rates and the arithmetic of tiny losses |
 //! | `robustness` | J.2: how far images are from a wrong answer |
+//! | `classes` | F: cross-entropy |
+//! | `chain` | H: chain rules at kinks |
+//! | `hat`, `hat_algebra`, `hat_runs` | I: a direction that never converges |
+//! | `groove` | beyond the paper: directions on the hat from anywhere |
 //! | `models` | B.1, C.1: homogeneity of subdifferentials, constraint qualification |
 //! | `descent_runs` | gradient descent watched at every step |
 //! | `descent_steps` | E.1–E.2: admissible steps, and the margin γ̂ |
@@ -20,13 +24,19 @@
 //! | `descent_rates` | E.4–E.6: rates and directions of descent |
 //! | `kkt_notions` | C.1, C.4, C.5: approximate KKT points in finite time |
 
+mod chain;
+mod classes;
 mod descent;
 mod descent_rates;
 mod descent_runs;
 mod descent_steps;
 mod epochs;
 mod flows;
+mod groove;
 mod growth;
+mod hat;
+mod hat_algebra;
+mod hat_runs;
 mod kkt_notions;
 mod layers;
 mod losses;
@@ -42,7 +52,7 @@ use super::Claim;
 
 /// All claims of the paper that can be run, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 14] = [
+    let parts: [&[Claim]; 18] = [
         &margins::CLAIMS,
         &growth::CLAIMS,
         &losses::CLAIMS,
@@ -57,6 +67,10 @@ pub(super) fn claims() -> Vec<Claim> {
         &training::CLAIMS,
         &robustness::CLAIMS,
         &numerics::CLAIMS,
+        &classes::CLAIMS,
+        &chain::CLAIMS,
+        &hat::CLAIMS,
+        &groove::CLAIMS,
     ];
     parts.concat()
 }

@@ -1,7 +1,8 @@
-// Pictures of the weights and of the trained models: histograms, decision regions, learned features.
+// Pictures of the weights and of the trained models: histograms, paths of directions, decision regions, learned features.
 
 function addPictures() {
   addHistograms();
+  addDirections();
   addDecisions();
   addFeatures();
 }
@@ -81,6 +82,47 @@ function addHistograms() {
   fillBlocks();
   fillSteps();
   setColumns(grid);
+}
+
+// ---- paths of directions in space ----
+
+function addDirections() {
+  const column = (run, name) => run.values[run.columns.indexOf(name)] ?? [];
+  const paths = (group) => group.runs.map((run) => data.runs[run])
+    .map((run) => ({ seed: run.seed, x: column(run, 'direction.1'), y: column(run, 'direction.2'), z: column(run, 'direction.3') }))
+    .filter(({ z }) => z.length > 1);
+  const shown = data.groups.map((group, index) => ({ group, index, runs: paths(group) })).filter(({ runs }) => runs.length > 0);
+  if (shown.length === 0) return;
+  const grid = addSection('directions', 'Path of the direction',
+    'The weights divided by their length are a point of a sphere, seen here from above its pole; the circle is the equator, and paths begin at the dot.');
+  for (const { group, index, runs } of shown) {
+    const plot = addPlot(grid, { id: `direction-${index + 1}`, title: group.label, group: index, square: true, build: () => directionPaths(runs, index) });
+    plot.heading.prepend(make('span', { class: 'swatch', 'data-group': index }));
+    fillSwatches(plot.heading);
+  }
+  setColumns(grid);
+}
+
+function directionPaths(runs, index) {
+  const circle = Array.from({ length: 181 }, (_, k) => 2 * Math.PI * k / 180);
+  const equator = {
+    type: 'scatter', mode: 'lines', x: circle.map(Math.cos), y: circle.map(Math.sin), hoverinfo: 'skip', line: { color: palette.ink, width: 1, dash: 'dot' },
+  };
+  const lines = runs.flatMap(({ seed, x, y, z }) => [
+    {
+      type: 'scatter', mode: 'lines', x, y, customdata: z, name: `seed ${seed}`, line: { color: colour(index), width: 1.8 },
+      hovertemplate: `seed ${seed}<br>(%{x:.3f}, %{y:.3f}, %{customdata:.3f})<extra></extra>`,
+    },
+    { type: 'scatter', mode: 'markers', x: x.slice(0, 1), y: y.slice(0, 1), hoverinfo: 'skip', marker: { size: 7, color: colour(index) } },
+  ]);
+  const fixed = (title) => ({ ...axis('linear', title), range: [-1.1, 1.1], nticks: 5, constrain: 'domain' });
+  return {
+    data: [equator, ...lines],
+    layout: {
+      margin: { l: 44, r: 8, t: 6, b: 40 }, xaxis: fixed('first weight'),
+      yaxis: { ...fixed('second weight'), scaleanchor: 'x' }, uirevision: 'direction', showlegend: false,
+    },
+  };
 }
 
 // ---- decision regions ----

@@ -82,7 +82,22 @@ pub(super) fn direction(record: &ExperimentRecord, groups: &[Group]) -> Option<F
             show(&turning)
         ));
     }
+    let endless: Vec<String> = groups
+        .iter()
+        .filter_map(|group| {
+            let course = runs(record, group).find_map(|run| run.metrics.direction_course().filter(|c| c.wanders()))?;
+            Some(format!("{}: the path is {course}", group.label))
+        })
+        .collect();
+    if !endless.is_empty() {
+        text.push_str(&format!(
+            " No limit direction is in sight where the path does not get shorter from one doubling of the logarithm of the \
+             norm to the next, however little it turns between measurements. {}.",
+            endless.join("; ")
+        ));
+    }
     let title = match (settled.is_empty(), turning.is_empty()) {
+        _ if !endless.is_empty() => "No limit direction",
         (false, true) => "The direction settled",
         (true, false) => "The direction was still turning",
         _ => "Some directions settled, others were still turning",
