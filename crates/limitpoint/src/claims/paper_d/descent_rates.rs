@@ -161,8 +161,8 @@ fn angles(lab: &Lab) -> Result<Outcome, ClaimError> {
         ));
     }
     outcome.note(
-        "The quadratic network comes close to a KKT point that is a saddle of the margin and leaves it again, at a \
-         pace of powers of ρ: ε is not monotone.",
+        "The quadratic network comes close to a KKT point and leaves it again, slowly, for a larger margin: ε is not \
+         monotone.",
     );
     Ok(outcome)
 }
