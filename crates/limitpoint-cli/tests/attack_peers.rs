@@ -153,8 +153,7 @@ fn ask(
     assert_eq!(next()["ready"], engine);
     let answers = requests.iter().map(|_| {
         let answer = next();
-        let distances = answer["distances"].as_array().expect("distances").iter().map(Value::as_f64).collect();
-        distances
+        answer["distances"].as_array().expect("distances").iter().map(Value::as_f64).collect()
     });
     let answers = answers.collect();
     assert!(child.wait().expect("the Python ends").success());
