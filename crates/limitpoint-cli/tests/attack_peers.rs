@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 mod home;
 mod program;
 use home::Home;
-use program::{limitpoint, stderr};
+use program::{limitpoint, stderr, stdout};
 
 /// Test images that are attacked.
 const COUNT: usize = 60;
@@ -94,7 +94,7 @@ fn attacks_agree_with_foolbox_and_stay_above_certified_radii() {
 fn victim(home: &Home) -> Victim {
     std::fs::write(home.path("small.toml"), RECIPE).expect("a recipe");
     let output = limitpoint(&["run", &home.path("small.toml"), "--out", &home.path("run"), "--quiet"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let split = Digits { count: Some(300), seed: Some(5), ..Digits::default() }.load(&Streams::new(0)).expect("digits");
     let data = split.test.expect("test images").first(COUNT).expect("enough images");
     let spec = ModelSpec::relu(&[WIDTH]);
@@ -153,8 +153,7 @@ fn ask(
     assert_eq!(next()["ready"], engine);
     let answers = requests.iter().map(|_| {
         let answer = next();
-        let distances = answer["distances"].as_array().expect("distances").iter().map(Value::as_f64).collect();
-        distances
+        answer["distances"].as_array().expect("distances").iter().map(Value::as_f64).collect()
     });
     let answers = answers.collect();
     assert!(child.wait().expect("the Python ends").success());

@@ -155,8 +155,8 @@ impl CarliniWagner {
         let mut over = lane.step + 1 >= self.steps;
         if self.abort_early && lane.step.is_multiple_of(self.steps.div_ceil(10)) {
             let loss = f64::from(distance) + lane.constant * hinge;
-            // not `>`: a NaN ends the search as well
-            over |= !(loss <= PROGRESS * lane.loss_before);
+            // a NaN ends the search as well
+            over |= loss > PROGRESS * lane.loss_before || loss.is_nan();
             lane.loss_before = loss;
         }
         lane.step += 1;

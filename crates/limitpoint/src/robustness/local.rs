@@ -176,7 +176,7 @@ impl<'a> LocalBound<'a> {
                 (_, None) => None,
             };
             let (mut lower, mut upper) = (Vec::with_capacity(size.len()), Vec::with_capacity(size.len()));
-            for i in 0..layer.weight.rows {
+            for (i, size) in size.iter().enumerate() {
                 let around = moved.map(|moved| {
                     let reach = (self.rows[l][i] * moved + centre.error[l][i]) * (1.0 + 8.0 * UNIT);
                     let (z, reach) = (centre.z[l][i], reach + 2.0 * UNIT * (centre.z[l][i].abs() + reach));
@@ -185,7 +185,7 @@ impl<'a> LocalBound<'a> {
                 let apart = (l > 0).then(|| {
                     let row = layer.weight.row(i);
                     let z = dot(row, &middle) + bias(i);
-                    let reach = absolute_dot(row, &half) * (1.0 + slack) + 2.0 * slack * size[i];
+                    let reach = absolute_dot(row, &half) * (1.0 + slack) + 2.0 * slack * size;
                     [z - reach, z + reach]
                 });
                 let [low, high] = match (around, apart) {

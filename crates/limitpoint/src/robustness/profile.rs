@@ -142,7 +142,7 @@ impl Victim {
     pub fn profile(&self, attacks: &[AttackSpec], threads: usize) -> Result<Profile, RobustnessError> {
         let count = self.inputs().rows;
         let margins: Vec<f64> = (0..count).map(|n| self.margin(n, self.inputs().row(n))).collect();
-        if let Some(example) = margins.iter().position(|q| !(q.abs() < 1e30)) {
+        if let Some(example) = margins.iter().position(|q| q.is_nan() || q.abs() >= 1e30) {
             return Err(RobustnessError::Margin { example, margin: margins[example] });
         }
         let right: Vec<usize> = (0..count).filter(|n| margins[*n] > 0.0).collect();

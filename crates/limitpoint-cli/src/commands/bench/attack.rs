@@ -28,7 +28,7 @@ const SIZES: [usize; 3] = [784, 256, 10];
 const IMAGES: usize = 96;
 /// Constants that are tried, and steps for each.
 const SEARCH: usize = 9;
-const STEPS: usize = 30;
+const STEPS: usize = 100;
 
 /// One engine's time and result.
 #[derive(Debug, Serialize)]
