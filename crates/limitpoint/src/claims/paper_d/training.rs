@@ -62,6 +62,9 @@ pub(super) const CLAIMS: [Claim; 6] = [
 /// log₁₀ of the mean losses of Table 1.
 pub(super) const LEVELS: [f64; 5] = [-10.0, -15.0, -20.0, -120.0, -800.0];
 
+/// Those, and the losses on the way from the first fit to them.
+pub(super) const KEPT: [f64; 8] = [-2.0, -3.0, -5.0, LEVELS[0], LEVELS[1], LEVELS[2], LEVELS[3], LEVELS[4]];
+
 /// The runs that the claims look at.
 pub(super) struct Courses {
     /// Which images they saw.
@@ -146,7 +149,7 @@ pub(super) fn courses(lab: &Lab) -> Result<Arc<Courses>, ClaimError> {
         let setting = Setting::of(lab);
         let constant = format!("schedule=constant(rate={})", setting.constant.1);
         let plain = Plan { target: f64::NEG_INFINITY, epochs: setting.constant.0, keep: Vec::new() };
-        let down_to = |target: f64| Plan { target, epochs: setting.adapted.0, keep: LEVELS.to_vec() };
+        let down_to = |target: f64| Plan { target, epochs: setting.adapted.0, keep: KEPT.to_vec() };
         let all = "model.network.biases=all".to_owned();
         let mut wanted: Vec<(String, Vec<String>, Plan)> = vec![
             ("loss-based rate".into(), Vec::new(), down_to(LEVELS[4])),
