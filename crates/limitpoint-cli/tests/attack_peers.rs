@@ -14,7 +14,6 @@ use limitpoint::robustness::{AttackSpec, Quartiles, Victim};
 use serde_json::{Value, json};
 
 mod home;
-#[expect(dead_code, reason = "what is printed is written to files too")]
 mod program;
 use home::Home;
 use program::{limitpoint, stderr, stdout};
