@@ -27,7 +27,7 @@ use super::task::Task;
 use super::{DataRecord, RunError};
 use crate::data::DataSplit;
 use crate::diagnostics::{Probe, ProbeSpec};
-use crate::driver::{Process, advance, look, show_last};
+use crate::driver::{Batching, Process, advance, look, show_last};
 use crate::models::Compute;
 use crate::objective::Objective;
 use crate::observers::{Observer, StopReason, Stopper};
@@ -140,7 +140,11 @@ impl<'a> Runner<'a> {
         let linear = recipe.model.is_linear();
         let make_probe = |objective: &Objective| Probe::new(&probe, &layout, objective.homogeneity(), linear);
         let density = data.inputs.stored() as f64 / (data.len() as f64 * data.dimension() as f64);
-        let cost = 6.0 * layout.len() as f64 * data.len() as f64 * density;
+        let in_a_step = match recipe.batching {
+            Batching::Full => data.len(),
+            Batching::Mini { size } => size,
+        };
+        let cost = 6.0 * layout.len() as f64 * in_a_step as f64 * density;
         let every = observe.checkpoint_every.unwrap_or_else(|| regular_distance(cost));
         let checkpoints = Checkpoints::new(setting.folder.join("checkpoints"));
         let (states, complaints) = checkpoints.readable();
@@ -222,8 +226,8 @@ impl<'a> Runner<'a> {
                 if let Some(reason) = reason {
                     break self.metrics.reached.take().unwrap_or(reason);
                 }
-                let step = self.process.step();
-                if step > 0 && step.is_multiple_of(self.every) {
+                // an epoch that may still be undone is not worth a checkpoint
+                if self.process.settled_steps().any(|step| step > 0 && step.is_multiple_of(self.every)) {
                     let state = self.state(None)?;
                     self.checkpoints.save_regular(&self.layout, &state)?;
                     saved = Instant::now();
