@@ -51,6 +51,14 @@ pub enum ClaimError {
         /// What there is.
         hint: String,
     },
+    /// A run broke down.
+    #[error("{what}: {reason}")]
+    Ended {
+        /// Which run.
+        what: String,
+        /// Why.
+        reason: String,
+    },
     /// An experiment could not be run.
     #[error(transparent)]
     Run(#[from] crate::experiments::RunError),

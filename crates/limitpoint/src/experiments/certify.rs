@@ -130,6 +130,9 @@ pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificat
 /// The path on which the direction of a run came to its end.
 fn course(folder: &Path) -> Result<Option<DirectionCourse>, RecordError> {
     let path = metrics_path(folder);
+    if !path.exists() {
+        return Ok(None);
+    }
     Ok(read_metrics(&path, &read_text(&path)?)?.direction_course())
 }
 

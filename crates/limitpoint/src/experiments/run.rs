@@ -249,7 +249,9 @@ impl<'a> Runner<'a> {
                     self.manifest(Status::Running, None, "running".into(), None)?;
                 }
             }
-            let over = limit.filter(|limit| self.seconds() >= *limit);
+            // an epoch that may still be undone is brought to its end first
+            let stands = !self.process.settled_steps().is_empty();
+            let over = limit.filter(|limit| stands && self.seconds() >= *limit);
             let observers: &mut [&mut dyn Observer] = &mut [&mut self.metrics, &mut self.histograms];
             if let Some(limit) = over {
                 show_last(&mut *self.process, observers);

@@ -7,7 +7,7 @@ use super::admissible::AdmissibleDescent;
 use super::task::{Task, Trainer};
 use crate::data::{Dataset, Inputs, Targets};
 use crate::diagnostics::{feature_bound, sparse_feature_bound};
-use crate::driver::{Descent, FlowRun, Process};
+use crate::driver::{Batching, Descent, FlowRun, Process};
 use crate::linalg::{Eigen, Matrix, matmul_nt, matmul_tn};
 use crate::losses::LossSpec;
 use crate::norms::NormSpec;
@@ -39,6 +39,11 @@ impl Task {
                 }
                 if schedule.needs_curvature() {
                     let recipe = &self.recipe;
+                    let plain = *spec == OptimiserSpec::steepest(NormSpec::L2);
+                    if !plain || recipe.batching != Batching::Full {
+                        let why = "it is known for gradient descent on all examples; use optimiser = \"gradient\" and full batches";
+                        return Err(RunError::NoAdmissibleStep { why: why.into() });
+                    }
                     let found = AdmissibleDescent::new(&recipe.model, &recipe.loss, data, &mut objective, &params)?;
                     let scale = found.margin.scale();
                     schedule = schedule.with_curvature(scale.degree(), scale.log_start(), found.log_curvature);

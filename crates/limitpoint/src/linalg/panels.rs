@@ -41,10 +41,10 @@ impl<T: Real> Panels<T> {
         Self { rows, cols, width, lanes, last_vectors: last_vectors(cols, width, lanes), data }
     }
 
-    /// Changes the shape, keeping the allocation where it is large enough; contents are undefined but padding is zero.
+    /// Changes the shape, keeping the allocation where it is large enough: zeros, or what was there if nothing changes.
     pub fn reshape(&mut self, rows: usize, cols: usize) {
         if (rows, cols) == (self.rows, self.cols) {
-            return; // kernels and packing leave the padding alone
+            return;
         }
         self.rows = rows;
         self.cols = cols;

@@ -67,7 +67,7 @@ fn softmax_loss(scores: &[f64], data: &Dataset, sign: f64) -> f64 {
     scores.chunks_exact(CLASSES).zip(labels).map(example).sum()
 }
 
-/// What holds at every point of weight space; returns the largest difference to the softmax of `sign`·Φ.
+/// What holds at every point of weight space, with the softmax of `sign`·Φ.
 fn points(lab: &Lab, outcome: &mut Outcome, sign: f64) -> Result<(), ClaimError> {
     for (widths, activation) in NETWORKS {
         let data = triangle(1, 12)?;
@@ -112,7 +112,7 @@ fn points(lab: &Lab, outcome: &mut Outcome, sign: f64) -> Result<(), ClaimError>
     Ok(())
 }
 
-/// Margins of all examples from scores: sₙⱼ = Φ_y − Φⱼ.
+/// A loss below ln 2 means that the right class has the largest score.
 fn threshold(lab: &Lab, outcome: &mut Outcome, sign: f64) -> Result<(), ClaimError> {
     // scores of one example; a loss below ln 2 must mean that its class has the largest score
     let inputs = Matrix::from_rows(&[&[1.0]]);

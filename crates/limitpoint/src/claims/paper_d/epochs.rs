@@ -44,7 +44,7 @@ pub(super) struct Course {
     /// Epochs that were accepted and done again.
     pub accepted: u64,
     pub rejected: u64,
-    /// Accepted epochs whose loss rose, and rejected ones that did not end where they began.
+    /// Accepted epochs whose loss did not fall, and rejected ones that did not end where they began.
     pub risen: u64,
     pub displaced: u64,
     /// Largest difference of ln α from what the rule says.
@@ -169,7 +169,7 @@ impl Course {
                 continue;
             }
             course.accepted += 1;
-            course.risen += u64::from(rate.is_finite() && process.log_loss() > loss);
+            course.risen += u64::from(rate.is_finite() && process.log_loss() >= loss);
             loss = process.log_loss();
             start.copy_from_slice(process.params());
             let now = decades(loss, examples);

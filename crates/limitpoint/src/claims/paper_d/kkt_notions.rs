@@ -167,12 +167,12 @@ fn speeds(lab: &Lab) -> Result<Outcome, ClaimError> {
         let [upper, lower] = gradient_bounds(lab, trace)?;
         outcome.at_most(format!("{}: sampled B₁ over its analytic bound", trace.what), lower / upper, 1.0);
         // integrated over a step, with γ̃ at its beginning: a chord is no longer than its arc, and γ̃ grows
-        let share = |pair: &[Moment], b: f64| {
-            pair[1].turn * trace.degree * trace.soft_margin(&pair[0]) / (b * (pair[1].size / pair[0].size).ln())
+        let over = |pair: &[Moment], b: f64| {
+            pair[1].turn - b * (pair[1].size / pair[0].size).ln() / (trace.degree * trace.soft_margin(&pair[0]))
         };
         for (name, b) in [("the analytic B₁", upper), ("1.01 times the sampled B₁", 1.01 * lower)] {
-            let worst = trace.moments.windows(2).map(|pair| share(pair, b)).fold(0.0, larger);
-            outcome.at_most(format!("{}: turn of θ̂ over its bound with {name}, largest", trace.what), worst, 1.0);
+            let worst = trace.moments.windows(2).map(|pair| over(pair, b)).fold(f64::NEG_INFINITY, larger);
+            outcome.at_most(format!("{}: turn of θ̂ minus its bound with {name}, largest", trace.what), worst, 1e-15);
         }
     }
     for trace in long_flows(lab)?.iter() {
@@ -281,6 +281,12 @@ fn windows(lab: &Lab) -> Result<Outcome, ClaimError> {
     outcome.at_least("runs", windows.len() as f64, 3.0);
     for window in windows.iter() {
         outcome.at_most(format!("{}: ε over (√6/2) C₁", window.what), window.smallness, 1.0);
+        outcome.push(
+            format!("{}: length of the window", window.what),
+            "positive",
+            format!("{:.3}", window.length),
+            window.length > 0.0,
+        );
         let after = window.met.map_or(f64::NAN, |[at, _]| (at - window.begin) / window.length);
         outcome.at_most(format!("{}: where it is met, as a share of the window", window.what), after, 1.0);
         outcome.note(format!(

@@ -167,6 +167,10 @@ pub(super) fn courses(lab: &Lab) -> Result<Arc<Courses>, ClaimError> {
             Course::follow(lab, what, &tasks[0], &lab.data(&tasks[0])?, plan)
         };
         let runs = wanted.par_iter().map(make).collect::<Result<Vec<_>, _>>()?;
+        // a run that broke down shows nothing
+        if let Some((what, reason)) = runs.iter().find_map(|run| Some((&run.what, run.ended.as_ref()?))) {
+            return Err(ClaimError::Ended { what: what.clone(), reason: reason.to_string() });
+        }
         Ok(Courses { images: setting.images, runs })
     })
 }
@@ -190,7 +194,7 @@ fn models(lab: &Lab) -> Result<Outcome, ClaimError> {
         let mut objective = lab.objective(&course.task, &course.split.train)?;
         let layers = objective.layout().blocks().iter().filter(|block| block.name.ends_with(".weight")).count();
         let Some((_, params)) = course.kept.first() else {
-            outcome.push(&*course.what, "weights below 10^-10", "none", false);
+            outcome.push(&*course.what, "weights below 10^-2", "none", false);
             continue;
         };
         objective.forward(params);
@@ -268,7 +272,6 @@ fn loss_based(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (adapted, constant) = (courses.adapted(), courses.constant());
     let end = or_nan(adapted.samples.last().map(|sample| sample.decades));
     outcome.at_most(format!("log₁₀ of the mean loss after {} epochs", adapted.accepted), end, LEVELS[4]);
-    // evenly spaced epochs, so that the end does not hide the way: samples crowd at the start
     let half: Vec<&Sample> = adapted.samples.iter().filter(|sample| 2 * sample.epoch >= adapted.accepted).collect();
     let epochs: Vec<f64> = half.iter().map(|sample| sample.epoch as f64).collect();
     let decades: Vec<f64> = half.iter().map(|sample| sample.decades).collect();

@@ -396,6 +396,7 @@ impl<T: Real> DenseNetwork<T> {
     fn backward(&mut self, params: &[f64], cotangent: &[f64], gradient: Option<&mut [f64]>) {
         assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
         assert_eq!(cotangent.len(), self.examples * self.architecture.outputs, "one cotangent per score");
+        assert_eq!(self.shaped, self.examples, "scores come before gradients");
         let weights = Raw(self.weights_again(params));
         let (gradient, no_gradient) = match gradient {
             Some(gradient) => {
@@ -572,6 +573,7 @@ impl<T: Real> Model for DenseNetwork<T> {
     }
 
     fn step_along(&mut self, params: &mut [f64], factor: f64, gradient: &[f64]) {
+        assert_eq!(params.len(), gradient.len(), "a gradient is as long as the parameters");
         let (count, all) = (params.len(), SharedSlice::new(params));
         share(&self.team, count.div_ceil(BLOCK), 4 * count, |blocks| {
             let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(count);
