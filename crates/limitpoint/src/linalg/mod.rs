@@ -17,7 +17,7 @@ mod vector;
 pub use cholesky::Cholesky;
 pub use decompositions::{Eigen, Svd, symmetric_function};
 pub use matrix::{Matrix, matmul, matmul_nt, matmul_tn};
-pub use panels::{Panels, lanes};
+pub use panels::{Panels, TILE_VECTORS, lanes};
 pub use real::Real;
 pub use sparse::SparseMatrix;
 pub use team::{SharedSlice, Team};

@@ -25,7 +25,7 @@ pub use self::inputs::LayeredMap;
 use self::kernels::{Backward, Forward, Head, HeadGradient, Raw, RawPanels, Source, WeightGradient};
 use super::{Activation, DegreeGroup, Homogeneity, Kink, KinkColumn, Model, ModelError, score_anew};
 use crate::linalg::tile::Rows;
-use crate::linalg::{Matrix, Panels, Real, SharedSlice, Team};
+use crate::linalg::{Matrix, Panels, Real, SharedSlice, TILE_VECTORS, Team, lanes};
 use crate::params::ParamLayout;
 
 /// Multiply-adds below which a pass stays on the calling thread.
@@ -192,7 +192,8 @@ impl<T: Real> DenseNetwork<T> {
             })
             .collect();
         let all = Inputs::new(inputs);
-        let width = all.forward.width();
+        // a batch may have wider panels than all examples
+        let width = TILE_VECTORS * lanes::<T>();
         let rounded = if TypeId::of::<T>() == TypeId::of::<f64>() { 0 } else { layout.len() };
         let most_units = sizes[1..].iter().copied().max().unwrap_or(1);
         let mut network = Self {

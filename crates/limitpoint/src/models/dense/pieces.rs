@@ -117,4 +117,23 @@ mod tests {
             }
         }
     }
+
+    /// Panels of a batch may be wider than those of all examples, and depths beyond one pass wait in a buffer.
+    #[test]
+    fn a_batch_of_any_size_has_the_scores_of_its_examples() {
+        let lanes = crate::linalg::lanes::<f64>();
+        for examples in [lanes, 2 * lanes, 3 * lanes, 4 * lanes, 5 * lanes] {
+            let mut inputs = Matrix::zeros(examples, 300);
+            Streams::new(6).stream("data").fill_normal(&mut inputs.data);
+            let mut model = ModelSpec::relu(&[40]).build(&inputs, 3, Compute::default()).unwrap();
+            let mut params = vec![0.0; model.layout().len()];
+            Streams::new(7).stream("init").fill_normal(&mut params);
+            let scores = model.scores(&params).to_vec();
+            for count in 1..=examples {
+                let rows: Vec<usize> = (0..count).collect();
+                model.select(Some(&rows));
+                assert_eq!(model.scores(&params), &scores[..3 * count], "{count} of {examples}");
+            }
+        }
+    }
 }
