@@ -78,6 +78,20 @@ impl Layered {
         Ok(Self { layers, activation })
     }
 
+    /// Asserts that there is a layer, and that each has the numbers its shape says and takes those of the one before.
+    pub(super) fn check(&self) {
+        assert!(!self.layers.is_empty(), "a model needs at least one layer");
+        let mut given = self.features();
+        for (l, Affine { weight, bias }) in self.layers.iter().enumerate() {
+            let Matrix { rows, cols, data } = weight;
+            assert!(*cols == given, "layer {l} takes {cols} numbers, but gets {given}");
+            assert!(data.len() == rows * cols, "layer {l} is {rows} × {cols}, but has {} weights", data.len());
+            let biases = bias.as_ref().map_or(*rows, Vec::len);
+            assert!(biases == *rows, "layer {l} has {biases} biases for {rows} numbers");
+            given = *rows;
+        }
+    }
+
     /// Numbers an example has.
     pub fn features(&self) -> usize {
         self.layers.first().map_or(0, |layer| layer.weight.cols)
@@ -172,5 +186,27 @@ mod tests {
     fn parameters_of_another_model_are_refused() {
         let error = Layered::new(&ModelSpec::relu(&[3]), &[0.0; 5], 2, 1).unwrap_err().to_string();
         assert!(error.contains('5') && error.contains('9'), "{error}");
+    }
+
+    #[test]
+    #[should_panic(expected = "layer 0 is 3 × 2, but has 5 weights")]
+    fn weights_that_are_missing_are_refused() {
+        let mut layered = Layered::new(&ModelSpec::relu(&[3]), &[1.0; 9], 2, 1).unwrap();
+        layered.layers[0].weight.data.pop();
+        layered.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "layer 0 has 2 biases for 3 numbers")]
+    fn biases_that_are_missing_are_refused() {
+        let mut layered = Layered::new(&ModelSpec::relu(&[3]), &[1.0; 9], 2, 1).unwrap();
+        layered.layers[0].bias = Some(vec![0.0; 2]);
+        layered.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "at least one layer")]
+    fn a_model_without_layers_is_refused() {
+        Layered { layers: Vec::new(), activation: Activation::Identity }.check();
     }
 }

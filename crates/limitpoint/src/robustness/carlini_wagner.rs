@@ -42,6 +42,8 @@ pub(super) struct CarliniWagner {
 struct Lane {
     example: usize,
     label: Label,
+    /// How negative the margin must become.
+    confidence: f64,
     search: usize,
     step: usize,
     constant: f64,
@@ -121,6 +123,7 @@ impl CarliniWagner {
         let mut occupant = Lane {
             example,
             label: victim.labels()[example],
+            confidence: self.confidence + victim.blur(example),
             search: 0,
             step: 0,
             constant: self.initial_constant,
@@ -139,8 +142,8 @@ impl CarliniWagner {
     fn look(&self, lane: &mut Lane, index: usize, desk: &mut Desk) -> (Next, bool) {
         let scores = &desk.scores;
         let (margin, rival) = lane.label.margin(|class| f64::from(scores.get(class, index)), scores.rows());
-        let (hinge, distance) = ((margin + self.confidence).max(0.0), desk.distances[index]);
-        let wrong = margin <= -self.confidence;
+        let (hinge, distance) = ((margin + lane.confidence).max(0.0), desk.distances[index]);
+        let wrong = margin <= -lane.confidence;
         lane.found |= wrong;
         let closer = wrong && distance < lane.best;
         if closer {

@@ -1,6 +1,6 @@
 //! A forward pass at one input, with bounds on what rounding did to it.
 
-use super::rounding::{UNIT, gamma};
+use super::rounding::{UNDERFLOW, UNIT, gamma};
 use super::victim::Label;
 use crate::models::{Activation, Layered};
 
@@ -19,7 +19,7 @@ impl Centre {
     /// |ẑ − z| ≤ |W| e + γₙ (|W||â| + |b|),        e′ = max |σ′| e + rounding of σ
     /// ```
     ///
-    /// where e bounds |â − a|; slopes of a convex σ are largest at an end of [ẑ − e, ẑ + e].
+    /// where e bounds |â − a|; slopes of a convex σ are largest at an end of [ẑ − e, ẑ + e]. Underflow comes on top.
     pub fn new(model: &Layered, x: &[f64]) -> Self {
         let (mut a, mut a_error) = (x.to_vec(), vec![0.0; x.len()]);
         let (mut zs, mut errors) = (Vec::new(), Vec::new());
@@ -31,7 +31,7 @@ impl Centre {
                 .map(|j| {
                     let bias = layer.bias.as_ref().map_or(0.0, |bias| bias[j].abs());
                     let products: f64 = layer.weight.row(j).iter().zip(&reach).map(|(w, r)| w.abs() * r).sum();
-                    (products + slack * bias) * (1.0 + 2.0 * slack)
+                    (products + slack * bias) * (1.0 + 2.0 * slack) + UNDERFLOW
                 })
                 .collect();
             a = z.iter().map(|z| model.activation.value(*z)).collect();
@@ -56,11 +56,18 @@ impl Centre {
             }
         }
     }
+
+    /// About the most that rounding does to a margin here when it is computed in single precision: the errors of two
+    /// scores, in units of singles.
+    pub fn single_error(&self) -> f64 {
+        let largest = self.error.last().map_or(0.0, |errors| errors.iter().copied().fold(0.0, f64::max));
+        2.0 * largest * (f64::from(f32::EPSILON) / f64::EPSILON)
+    }
 }
 
 fn activated(activation: Activation, z: f64, error: f64) -> f64 {
     let steepest = activation.slope(z - error).abs().max(activation.slope(z + error).abs());
-    (steepest * error + activation.value(z).abs() * ACTIVATION_UNITS) * (1.0 + ACTIVATION_UNITS)
+    (steepest * error + activation.value(z).abs() * ACTIVATION_UNITS) * (1.0 + ACTIVATION_UNITS) + UNDERFLOW
 }
 
 /// Σ |wᵢ| vᵢ.

@@ -76,6 +76,7 @@ impl DeepFool {
         }
         let width = desk.inputs.width();
         let labels: Vec<Label> = examples.iter().map(|example| victim.labels()[*example]).collect();
+        let blurs: Vec<f64> = examples.iter().map(|example| victim.blur(*example)).collect();
         map.scores(&desk.inputs, &mut desk.scores);
         let rivals: Vec<Vec<usize>> =
             labels.iter().enumerate().map(|(lane, label)| self.rivals(*label, &desk.scores, lane)).collect();
@@ -89,7 +90,7 @@ impl DeepFool {
             }
             for (lane, label) in labels.iter().enumerate() {
                 let scores = &desk.scores;
-                done[lane] |= label.margin(|class| f64::from(scores.get(class, lane)), scores.rows()).0 <= 0.0;
+                done[lane] |= label.margin(|class| f64::from(scores.get(class, lane)), scores.rows()).0 <= -blurs[lane];
             }
             if step == self.steps || !done.contains(&false) {
                 break;
@@ -103,7 +104,7 @@ impl DeepFool {
                 squared_norms(&desk.gradient, &mut norms);
                 for (lane, label) in labels.iter().enumerate() {
                     let rival = rivals[lane][place.min(rivals[lane].len() - 1)];
-                    let gap = label.gap(|class| desk.scores.get(class, lane), rival).abs();
+                    let gap = (label.gap(|class| desk.scores.get(class, lane), rival) + blurs[lane] as f32).abs();
                     let length = norms[lane].sqrt();
                     let distance = gap / (length + 1e-8);
                     closer[lane] = distance < distances[lane];

@@ -1,9 +1,9 @@
 //! How fast a model can change anywhere: norms of its layers, rounded outwards.
 
 use super::RobustnessError;
-use super::rounding::{UNIT, gamma, up};
+use super::rounding::{UNDERFLOW, UNIT, gamma, up};
 use super::victim::Label;
-use crate::linalg::{Cholesky, Matrix, Svd, matmul_nt, matmul_tn, norm2};
+use crate::linalg::{Cholesky, Matrix, Svd, matmul_nt, matmul_tn, max_abs, norm2};
 use crate::models::{Activation, Layered};
 
 /// The largest |σ′|, or nothing where slopes have no bound.
@@ -21,7 +21,8 @@ pub(super) fn slope_bound(activation: Activation) -> Option<f64> {
 /// s is taken a little above the largest computed singular value and s² I − WᵀW (or WWᵀ, whichever is smaller) is shown
 /// to be positive definite: if the Cholesky factorisation of a symmetric A of n rows ends without a negative pivot in
 /// floating point, then λ_min(A) ≥ −γ_{n+1}/(1 − γ_{n+1}) tr A. That, and the rounding of the product, is taken off
-/// before. Rump 2006, "Verification of positive definiteness", BIT 46, theorem 2.3.
+/// before. Rump 2006, "Verification of positive definiteness", BIT 46, theorem 2.3. W is multiplied by a power of two
+/// first that makes its entries about 1, so that what underflows in the product is far below its rounding.
 ///
 /// ```
 /// use limitpoint::{linalg::Matrix, robustness::spectral_bound};
@@ -30,9 +31,22 @@ pub(super) fn slope_bound(activation: Activation) -> Option<f64> {
 /// # Ok::<(), limitpoint::robustness::RobustnessError>(())
 /// ```
 pub fn spectral_bound(matrix: &Matrix) -> Result<f64, RobustnessError> {
+    let largest = max_abs(&matrix.data);
+    if largest == 0.0 {
+        return Ok(0.0);
+    }
+    // the power itself must be neither subnormal nor infinite
+    let power = largest.log2().clamp(-1000.0, 1000.0).floor() as i32;
+    let data = matrix.data.iter().map(|w| w * 2f64.powi(-power)).collect();
+    let scaled = scaled_bound(&Matrix { rows: matrix.rows, cols: matrix.cols, data })?;
+    Ok(scaled * 2f64.powi(power) + UNDERFLOW)
+}
+
+/// The bound for entries that are neither huge nor tiny all together.
+fn scaled_bound(matrix: &Matrix) -> Result<f64, RobustnessError> {
     let (rows, cols) = (matrix.rows, matrix.cols);
     let frobenius = up(norm2(&matrix.data), rows * cols);
-    if rows == 1 || cols == 1 || frobenius == 0.0 || !frobenius.is_finite() {
+    if rows == 1 || cols == 1 || !frobenius.is_finite() {
         return Ok(frobenius);
     }
     let (size, depth) = (rows.min(cols), rows.max(cols));
@@ -117,8 +131,8 @@ impl GlobalLipschitz {
         let one = |(rival, margin): &(usize, f64)| margin / pairs[own * self.outputs + rival] * (1.0 - 8.0 * UNIT);
         let least =
             margins.iter().map(one).fold(f64::INFINITY, |least, r| if r < least || r.is_nan() { r } else { least });
-        // 0/0 of a constant score, and anything not positive, certify nothing
-        if least > 0.0 { least } else { 0.0 }
+        // what is no number, not positive, or so small that the quotient is off by more than a unit certifies nothing
+        if least > UNDERFLOW { least } else { 0.0 }
     }
 }
 
@@ -131,13 +145,14 @@ mod tests {
     fn the_bound_is_above_the_norm_and_close_to_it() {
         let mut stream = Streams::new(3).stream("spectral");
         for (rows, cols) in [(1, 5), (5, 1), (7, 7), (30, 12), (12, 30), (64, 64)] {
-            for scale in [1e-100, 1.0, 1e100] {
+            // squares of the smallest and of the largest are no doubles
+            for scale in [1e-290, 1e-170, 1e-100, 1.0, 1e100, 1e290] {
                 let mut matrix = Matrix::zeros(rows, cols);
                 stream.fill_normal(&mut matrix.data);
-                matrix.data.iter_mut().for_each(|x| *x *= scale);
                 let mut svd = Svd::new(rows, cols);
                 svd.factor(&matrix.data).unwrap();
-                let (norm, bound) = (svd.values()[0], spectral_bound(&matrix).unwrap());
+                matrix.data.iter_mut().for_each(|x| *x *= scale);
+                let (norm, bound) = (svd.values()[0] * scale, spectral_bound(&matrix).unwrap());
                 assert!(bound >= norm * (1.0 - 1e-15) && bound <= norm * (1.0 + 1e-8), "{rows}x{cols}: {norm} {bound}");
             }
         }

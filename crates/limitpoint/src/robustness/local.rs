@@ -16,11 +16,12 @@
 //! tangents in the middle.
 //!
 //! Every bound is a theorem about the numbers in the weights: lines are moved outwards until they hold as rounded, and
-//! the rounding of all sums is bounded by γₙ times the sum of the sizes and taken off.
+//! the rounding of all sums is bounded by γₙ times the sum of the sizes and taken off, and so is what underflow can do
+//! to a coefficient, times the largest number that it multiplies.
 
 use super::centre::{ACTIVATION_UNITS, Centre, absolute_dot};
 use super::lipschitz::GlobalLipschitz;
-use super::rounding::{UNIT, gamma, up};
+use super::rounding::{UNDERFLOW, UNIT, gamma, up};
 use super::victim::Label;
 use crate::linalg::{Matrix, dot, matmul, norm2};
 use crate::models::{Activation, Layered};
@@ -44,6 +45,8 @@ struct Range {
     upper: Vec<f64>,
     /// |W| · (largest sizes of the inputs) + |b|: what sums over the layer's inputs can lose to rounding.
     size: Vec<f64>,
+    /// What underflow in the coefficients of the layer's inputs and preactivations can do to a score.
+    underflow: f64,
 }
 
 /// s z + t.
@@ -132,7 +135,7 @@ impl<'a> LocalBound<'a> {
                     *weight = slope;
                 }
                 constants[c] = constant;
-                lost[c] += 2.0 * slack * sizes;
+                lost[c] += 2.0 * slack * sizes + range.underflow;
             }
             let inputs = layers[l].weight.cols;
             let mut next = vec![0.0; count * inputs];
@@ -178,14 +181,14 @@ impl<'a> LocalBound<'a> {
             let (mut lower, mut upper) = (Vec::with_capacity(size.len()), Vec::with_capacity(size.len()));
             for (i, size) in size.iter().enumerate() {
                 let around = moved.map(|moved| {
-                    let reach = (self.rows[l][i] * moved + centre.error[l][i]) * (1.0 + 8.0 * UNIT);
+                    let reach = (self.rows[l][i] * moved + centre.error[l][i]) * (1.0 + 8.0 * UNIT) + UNDERFLOW;
                     let (z, reach) = (centre.z[l][i], reach + 2.0 * UNIT * (centre.z[l][i].abs() + reach));
                     [z - reach, z + reach]
                 });
                 let apart = (l > 0).then(|| {
                     let row = layer.weight.row(i);
                     let z = dot(row, &middle) + bias(i);
-                    let reach = absolute_dot(row, &half) * (1.0 + slack) + 2.0 * slack * size;
+                    let reach = absolute_dot(row, &half) * (1.0 + slack) + 2.0 * slack * size + UNDERFLOW;
                     [z - reach, z + reach]
                 });
                 let [low, high] = match (around, apart) {
@@ -196,7 +199,8 @@ impl<'a> LocalBound<'a> {
                 lower.push(low);
                 upper.push(high);
             }
-            ranges.push(Range { lower, upper, size });
+            let underflow = UNDERFLOW * (1.0 + size.iter().chain(&reach).sum::<f64>());
+            ranges.push(Range { lower, upper, size, underflow });
         }
         ranges
     }
@@ -209,7 +213,7 @@ impl<'a> LocalBound<'a> {
             let least = if *l < 0.0 && *u > 0.0 { self.model.activation.value(0.0).min(a).min(b) } else { a.min(b) };
             let most = a.max(b);
             let half = 0.5 * (most - least) + ACTIVATION_UNITS * (least.abs() + most.abs());
-            (0.5 * (most + least), half * (1.0 + 4.0 * UNIT))
+            (0.5 * (most + least), half * (1.0 + 4.0 * UNIT) + UNDERFLOW)
         };
         range.lower.iter().zip(&range.upper).map(one).unzip()
     }
@@ -229,7 +233,8 @@ impl<'a> LocalBound<'a> {
         let (low, high, middle) = (activation.value(l), activation.value(u), 0.5 * (l + u));
         let tangent = activation.slope(middle);
         let chord = if u > l { (high - low) / (u - l) } else { tangent };
-        let room = |slope: f64| ACTIVATION_UNITS * (low.abs() + high.abs() + slope.abs() * (l.abs() + u.abs()));
+        let size = |slope: f64| low.abs() + high.abs() + slope.abs() * (l.abs() + u.abs());
+        let room = |slope: f64| ACTIVATION_UNITS * size(slope) + UNDERFLOW;
         let kinked = activation.kink().is_some();
         // the two pieces of a kinked function are lines through 0, and hold without rounding
         let below = if kinked { 0.0 } else { activation.value(middle) - tangent * middle - room(tangent) };

@@ -8,6 +8,10 @@
 //! certified(x) ≤ R(x) ≤ min over attacks of ‖x′ − x‖₂
 //! ```
 //!
+//! The lower bound is a theorem about the weights, with all rounding taken off, and is found without a look at the
+//! attacks. The upper one is checked in double precision: that x′ is wrong, and how far it is, are rounded numbers and
+//! not proven in exact arithmetic.
+//!
 //! | file | holds |
 //! |---|---|
 //! | `victim.rs` | model, examples and box; what an attack found, checked in double precision |

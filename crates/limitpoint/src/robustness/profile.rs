@@ -25,9 +25,9 @@ pub struct Bracket {
 }
 
 impl Bracket {
-    /// The smallest distance any attack found; infinite if none did.
+    /// The smallest distance any attack found; infinite if none did, NaN if one is.
     pub fn nearest(&self) -> f64 {
-        self.attacked.iter().flatten().copied().fold(f64::INFINITY, f64::min)
+        self.attacked.iter().flatten().copied().fold(f64::INFINITY, smaller)
     }
 }
 
@@ -129,12 +129,29 @@ impl Profile {
         self.quartiles(|bracket| bracket.attacked[place].unwrap_or(f64::INFINITY))
     }
 
-    /// The least of (distance of an attack)/(certified radius) over all examples with a right answer: below 1 would be
-    /// a contradiction.
+    /// The least of (distance of an attack)/(certified radius) over all examples with a certified radius: below 1 would
+    /// be a contradiction, because radii are certified without a look at the attacks. Infinite if no attack found
+    /// anything; NaN if nothing is certified, or if any of the numbers is NaN.
+    ///
+    /// ```
+    /// use limitpoint::robustness::{Bracket, Profile};
+    /// let bracket = |certified, distance| {
+    ///     Bracket { margin: 1.0, lipschitz: 0.0, certified, attacked: vec![Some(distance)] }
+    /// };
+    /// let profile = |examples| Profile { attacks: vec!["deep-fool".into()], examples };
+    /// assert_eq!(profile(vec![bracket(0.25, 0.5), bracket(0.125, 0.5)]).tightest(), 2.0);
+    /// assert!(profile(vec![bracket(0.0, 0.5)]).tightest().is_nan());
+    /// ```
     pub fn tightest(&self) -> f64 {
-        let ratios = self.examples.iter().filter(|bracket| bracket.certified > 0.0);
-        ratios.map(|bracket| bracket.nearest() / bracket.certified).fold(f64::INFINITY, f64::min)
+        let certified = |bracket: &&Bracket| bracket.certified > 0.0 || bracket.certified.is_nan();
+        let ratios = self.examples.iter().filter(certified).map(|bracket| bracket.nearest() / bracket.certified);
+        ratios.reduce(smaller).unwrap_or(f64::NAN)
     }
+}
+
+/// The smaller of two numbers, or NaN if one is.
+fn smaller(a: f64, b: f64) -> f64 {
+    if a < b || a.is_nan() { a } else { b }
 }
 
 impl Victim {
@@ -159,15 +176,16 @@ impl Victim {
                 examples[*example].attacked[place] = distance;
             }
         }
-        let most: Vec<f64> = right.iter().map(|n| examples[*n].nearest()).collect();
-        for (example, (lipschitz, certified)) in right.iter().zip(self.certify(&right, &most, threads)?) {
+        // up to the diagonal of the box, whatever the attacks found: two answers that can contradict each other
+        for (example, (lipschitz, certified)) in right.iter().zip(self.certify(&right, &[], threads)?) {
             (examples[*example].lipschitz, examples[*example].certified) = (lipschitz, certified);
         }
         Ok(Profile { attacks: attacks.iter().map(ToString::to_string).collect(), examples })
     }
 
     /// Certified radii of examples: by the global Lipschitz constant, and by the best of all bounds, looked for up to
-    /// `most`, where an attack is known to succeed, or to the diagonal of the box.
+    /// `most`, one for each example, or to the diagonal of the box where there is none. No radius is beyond the
+    /// diagonal, from where on it says nothing, nor infinite.
     pub fn certify(
         &self,
         examples: &[usize],
@@ -181,7 +199,7 @@ impl Victim {
         let one = |place: usize| {
             let (x, label) = (self.inputs().row(examples[place]), self.labels()[examples[place]]);
             let centre = Centre::new(self.model(), x);
-            let everywhere = global.radius(label, &centre.margins(label));
+            let everywhere = global.radius(label, &centre.margins(label)).min(diagonal);
             let limit = most.get(place).copied().unwrap_or(f64::INFINITY).min(diagonal);
             (everywhere, local.radius(x, label, &centre, everywhere, limit))
         };

@@ -86,6 +86,7 @@ impl Projected {
             set_column(&mut desk.origin, lane, victim.inputs().row(*example));
         }
         let labels: Vec<Label> = examples.iter().map(|example| victim.labels()[*example]).collect();
+        let blurs: Vec<f64> = examples.iter().map(|example| victim.blur(*example)).collect();
         let [lowest, highest] = victim.bounds();
         let diagonal = ((highest - lowest) * (map.features() as f64).sqrt()) as f32;
         let mut radii = vec![0.0f32; desk.norms.len()];
@@ -98,7 +99,7 @@ impl Projected {
             desk.done.clear();
             desk.done.resize(examples.len(), false);
             for step in 0..=self.steps {
-                desk.judge(map, &labels);
+                desk.judge(map, &labels, &blurs);
                 if desk.just.contains(&true) {
                     copy_lanes(&desk.inputs, &mut desk.best, &desk.just);
                 }
@@ -108,7 +109,7 @@ impl Projected {
                 map.pull_back(&desk.cotangent, &mut desk.gradient);
                 squared_norms(&desk.gradient, &mut desk.norms);
                 if search == 0 && step == 0 {
-                    desk.first_radii(&labels, diagonal, &mut radii);
+                    desk.first_radii(&labels, &blurs, diagonal, &mut radii);
                 }
                 desk.step(&radii, self.rate as f32, victim.bounds());
             }
@@ -131,13 +132,13 @@ impl Projected {
 
 impl Desk {
     /// Scores the inputs and marks lanes that are wrong.
-    fn judge(&mut self, map: &mut dyn InputMap<f32>, labels: &[Label]) {
+    fn judge(&mut self, map: &mut dyn InputMap<f32>, labels: &[Label], blurs: &[f64]) {
         map.scores(&self.inputs, &mut self.scores);
         self.just.clear();
         for (lane, label) in labels.iter().enumerate() {
             let scores = &self.scores;
             let (margin, rival) = label.margin(|class| f64::from(scores.get(class, lane)), scores.rows());
-            let just = margin <= 0.0 && !self.done[lane];
+            let just = margin <= -blurs[lane] && !self.done[lane];
             if just {
                 (self.done[lane], self.reached[lane]) = (true, self.distances[lane].sqrt());
             }
@@ -146,12 +147,12 @@ impl Desk {
         }
     }
 
-    /// q/‖∇q‖ at the examples themselves.
-    fn first_radii(&self, labels: &[Label], diagonal: f32, radii: &mut [f32]) {
+    /// q/‖∇q‖ at the examples themselves, q from where it counts as wrong.
+    fn first_radii(&self, labels: &[Label], blurs: &[f64], diagonal: f32, radii: &mut [f32]) {
         for (lane, label) in labels.iter().enumerate() {
             let scores = &self.scores;
-            let margin = label.margin(|class| f64::from(scores.get(class, lane)), scores.rows()).0 as f32;
-            let radius = margin / self.norms[lane].sqrt();
+            let margin = label.margin(|class| f64::from(scores.get(class, lane)), scores.rows()).0;
+            let radius = (margin + blurs[lane]) as f32 / self.norms[lane].sqrt();
             radii[lane] = if radius.is_finite() { radius.min(diagonal) } else { 0.1 * diagonal };
         }
     }

@@ -105,6 +105,75 @@ fn certified_radii_lie_below_attacks_for_every_model() {
     }
 }
 
+/// Radii do not look at attacks, so that they could contradict each other.
+#[test]
+fn certified_radii_are_the_same_with_and_without_attacks() {
+    let mut stream = Streams::new(27).stream("apart");
+    let victim = victim(drawn(&ModelSpec::relu(&[12]), 5, 3, &mut stream), 20, [0.0, 1.0], &mut stream);
+    let (alone, attacked) = (victim.profile(&[], 1).unwrap(), victim.profile(&attacks(), 1).unwrap());
+    for (a, b) in alone.examples.iter().zip(&attacked.examples) {
+        assert_eq!((a.lipschitz, a.certified), (b.lipschitz, b.certified));
+    }
+    assert!(attacked.tightest() >= 1.0 && attacked.tightest() < 100.0, "{}", attacked.tightest());
+    assert_eq!(alone.tightest(), f64::INFINITY);
+}
+
+#[test]
+fn the_tightest_ratio_shows_contradictions_and_numbers_that_are_none() {
+    let bracket = |certified, distance| Bracket { margin: 1.0, lipschitz: 0.0, certified, attacked: vec![distance] };
+    let tightest = |examples| Profile { attacks: vec!["deep-fool".to_owned()], examples }.tightest();
+    assert_eq!(tightest(vec![bracket(0.25, Some(0.5)), bracket(0.5, Some(0.25)), bracket(0.0, Some(0.0))]), 0.5);
+    assert_eq!(tightest(vec![bracket(0.25, None)]), f64::INFINITY);
+    for (certified, distance) in [(f64::NAN, 0.5), (0.25, f64::NAN)] {
+        assert!(tightest(vec![bracket(certified, Some(distance)), bracket(0.25, Some(0.5))]).is_nan());
+        assert!(tightest(vec![bracket(0.25, Some(0.5)), bracket(certified, Some(distance))]).is_nan());
+    }
+    assert!(tightest(vec![bracket(0.0, Some(0.5))]).is_nan() && tightest(Vec::new()).is_nan());
+}
+
+/// A score that never changes is safe in the whole box, which is a number that files can hold.
+#[test]
+fn a_constant_score_is_certified_to_the_diagonal_of_the_box() {
+    let mut stream = Streams::new(28).stream("constant");
+    let mut model = drawn(&ModelSpec::Linear, 4, 1, &mut stream);
+    model.layers[0].weight.data.fill(0.0);
+    model.layers[0].bias = Some(vec![1.0]);
+    let found = victim(model, 3, [-1.0, 2.0], &mut stream).profile(&attacks(), 1).unwrap();
+    for bracket in &found.examples {
+        assert_eq!((bracket.lipschitz, bracket.certified, bracket.nearest()), (6.0, 6.0, f64::INFINITY));
+    }
+    let read: Profile = serde_json::from_str(&serde_json::to_string(&found).unwrap()).unwrap();
+    assert_eq!(read, found);
+}
+
+/// (1 + 10⁻⁹)x₁ − x₂ is positive where x₁ = x₂ > 0, but 0 in single precision.
+#[test]
+fn an_example_that_is_right_by_less_than_single_precision_shows_is_attacked() {
+    let weights = [1.0 + 1e-9, -1.0];
+    let data = Dataset::new("near", Matrix::from_rows(&[&[0.5, 0.5]]), Targets::Binary(vec![1.0]), vec![2]).unwrap();
+    let victim = Victim::new(Layered::new(&ModelSpec::Linear, &weights, 2, 1).unwrap(), &data, [0.0, 1.0]).unwrap();
+    let exact = 0.5e-9 / norm2(&weights);
+    let found = victim.profile(&attacks(), 1).unwrap();
+    for (attack, distance) in attacks().iter().zip(&found.examples[0].attacked) {
+        let distance = distance.unwrap_or(f64::INFINITY);
+        assert!(distance > exact * (1.0 - 1e-5) && distance < 2.0 * exact, "{attack}: {distance} {exact}");
+    }
+}
+
+#[test]
+fn a_move_that_is_too_short_is_stretched_in_its_direction() {
+    let data = Dataset::new("one", Matrix::from_rows(&[&[0.6, 0.4]]), Targets::Binary(vec![1.0]), vec![2]).unwrap();
+    let model = Layered::new(&ModelSpec::Linear, &[1.0, -1.0], 2, 1).unwrap();
+    let victim = Victim::new(model, &data, [0.0, 1.0]).unwrap();
+    let exact = 0.02f64.sqrt();
+    for length in [1e-8, 1e-3, 0.0999, 0.1, 0.11, 0.4] {
+        let distance = victim.distance(0, &[0.6 - length, 0.4 + length]).unwrap_or(f64::INFINITY);
+        assert!((distance - exact).abs() < 1e-5, "{length}: {distance} {exact}");
+    }
+    assert_eq!(victim.distance(0, &[0.7, 0.3]), None);
+    assert_eq!(victim.distance(0, &[0.6, 0.4]), None);
+}
+
 /// In the plane the ball can be searched: no point of a certified ball is wrong, and bounds are below sampled minima.
 #[test]
 fn no_point_of_a_certified_ball_is_wrong() {

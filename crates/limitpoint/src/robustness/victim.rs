@@ -1,6 +1,7 @@
 //! What is attacked: a model with settled parameters, examples and their labels, and the box inputs live in.
 
 use super::RobustnessError;
+use super::centre::Centre;
 use crate::data::{Dataset, Targets};
 use crate::linalg::{Matrix, Panels, norm2};
 use crate::models::Layered;
@@ -148,11 +149,23 @@ impl Victim {
         self.labels[example].margin(|class| scores[class], scores.len()).0
     }
 
-    /// Turns what an attack in single precision found into a proven upper bound: the nearest point on the segment from
-    /// the example to `point`, stretched a little if need be, that has margin ≤ 0 in double precision. Gives its
-    /// distance; nothing if there is none.
+    /// How far below zero a margin in single precision must be to count as wrong: not at all, unless the example is so
+    /// near to a boundary that rounding to singles could make it wrong before it has moved; then by that rounding.
+    pub(super) fn blur(&self, example: usize) -> f64 {
+        let x = self.inputs.row(example);
+        let (margin, error) = (self.margin(example, x), Centre::new(&self.model, x).single_error());
+        if margin > 0.0 && margin <= error { error } else { 0.0 }
+    }
+
+    /// Turns what an attack in single precision found into an upper bound: the nearest point on the segment from the
+    /// example to `point`, stretched until it is long enough, that has margin ≤ 0 in double precision. Gives its
+    /// distance; nothing if there is none up to the walls of the box. Margin and distance are rounded to doubles: the
+    /// bound is checked, but not proven in exact arithmetic.
     pub(super) fn distance(&self, example: usize, point: &[f64]) -> Option<f64> {
         const BISECTIONS: usize = 20;
+        const HALVINGS: usize = 60;
+        /// The first excess of the length, and how often it is doubled.
+        const EXCESS: (f64, i32) = (1e-6, 60);
         let origin = self.inputs.row(example);
         let [lowest, highest] = self.bounds;
         let at = |share: f64| -> Vec<f64> {
@@ -160,10 +173,21 @@ impl Victim {
             origin.iter().zip(point).map(move_on).collect()
         };
         let wrong = |share: f64| self.margin(example, &at(share)) <= 0.0;
-        let mut upper =
-            [1.0, 1.0 + 1e-6, 1.0 + 1e-5, 1.0 + 1e-4, 1.0 + 1e-3].into_iter().find(|share| wrong(*share))?;
-        // most of the way has been seen to be safe, or is not worth looking at
-        let mut lower = if wrong(0.9 * upper) { 0.0 } else { 0.9 * upper };
+        let (mut lower, mut upper) = if wrong(1.0) {
+            // most of the way has usually been seen to be safe
+            let mut ends = (0.9, 1.0);
+            for _ in 0..HALVINGS {
+                if !wrong(ends.0) {
+                    break;
+                }
+                ends = (0.5 * ends.0, ends.0);
+            }
+            ends
+        } else {
+            let stretched = |doublings: i32| 1.0 + EXCESS.0 * 2f64.powi(doublings);
+            let enough = (0..=EXCESS.1).find(|doublings| wrong(stretched(*doublings)))?;
+            (if enough == 0 { 1.0 } else { stretched(enough - 1) }, stretched(enough))
+        };
         for _ in 0..BISECTIONS {
             let middle = 0.5 * (lower + upper);
             if wrong(middle) {

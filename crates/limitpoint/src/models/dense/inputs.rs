@@ -48,11 +48,16 @@ pub struct LayeredMap<T: Real> {
     signals: Vec<Panels<T>>,
     /// σ(z) of every hidden layer on the way up, δ on the way down.
     values: Vec<Panels<T>>,
+    /// Examples whose scores were last asked for.
+    examples: usize,
 }
 
 impl<T: Real> LayeredMap<T> {
     /// Lays out the weights.
+    ///
+    /// Panics if the layers do not fit together, which those of [`Layered::new`] do.
     pub fn new(layered: &Layered) -> Self {
+        layered.check();
         let convert = |data: &[f64]| data.iter().map(|x| T::from_f64(*x)).collect::<Vec<T>>();
         let weights: Vec<Weights<T>> = layered
             .layers
@@ -71,7 +76,7 @@ impl<T: Real> LayeredMap<T> {
     fn around(weights: Arc<Vec<Weights<T>>>, activation: Activation) -> Self {
         let hidden = weights.len() - 1;
         let empty = || (0..hidden).map(|_| Panels::zeros(0, 0)).collect();
-        Self { weights, activation, arch: Arch::new(), signals: empty(), values: empty() }
+        Self { weights, activation, arch: Arch::new(), signals: empty(), values: empty(), examples: 0 }
     }
 }
 
@@ -88,6 +93,7 @@ impl<T: Real> InputMap<T> for LayeredMap<T> {
         let (arch, activation, last) = (self.arch, self.activation, self.weights.len() - 1);
         assert_eq!(inputs.rows(), self.features(), "inputs of another model");
         assert_eq!((scores.rows(), scores.cols()), (self.outputs(), inputs.cols()), "a score per output and example");
+        self.examples = inputs.cols();
         for (l, weights) in self.weights.iter().enumerate() {
             let (below, above) = self.values.split_at_mut(l);
             let input = below.last().unwrap_or(inputs);
@@ -109,6 +115,8 @@ impl<T: Real> InputMap<T> for LayeredMap<T> {
 
     fn pull_back(&mut self, cotangent: &Panels<T>, gradient: &mut Panels<T>) {
         let (arch, activation) = (self.arch, self.activation);
+        assert_eq!(cotangent.rows(), self.outputs(), "cotangents of another model");
+        assert_eq!(cotangent.cols(), self.examples, "a cotangent per example whose scores were last asked for");
         assert_eq!(gradient.rows(), self.features(), "gradients of another model");
         assert_eq!(gradient.cols(), cotangent.cols(), "a gradient per cotangent");
         for (l, weights) in self.weights.iter().enumerate().rev() {
@@ -258,6 +266,48 @@ mod tests {
         let mut out = Matrix::zeros(x.rows, x.cols);
         (0..x.rows).for_each(|n| (0..x.cols).for_each(|k| out[(n, k)] = read(&gradient, n, k)));
         (found, out)
+    }
+
+    /// Two inputs, three units, one score, and cotangents of the given shape after scores of four examples.
+    fn pulled(rows: usize, cols: usize) {
+        let layered = Layered::new(&ModelSpec::relu(&[3]), &[1.0; 9], 2, 1).unwrap();
+        let mut map = LayeredMap::<f64>::new(&layered);
+        map.scores(&Panels::zeros(2, 4), &mut Panels::zeros(1, 4));
+        map.pull_back(&Panels::zeros(rows, cols), &mut Panels::zeros(2, cols));
+    }
+
+    #[test]
+    fn cotangents_of_the_same_examples_are_pulled_back() {
+        pulled(1, 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "cotangents of another model")]
+    fn cotangents_need_a_row_per_score() {
+        pulled(2, 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "a cotangent per example")]
+    fn cotangents_need_a_column_per_example() {
+        pulled(1, 400);
+    }
+
+    #[test]
+    #[should_panic(expected = "a cotangent per example")]
+    fn another_thread_has_seen_no_examples() {
+        let layered = Layered::new(&ModelSpec::relu(&[3]), &[1.0; 9], 2, 1).unwrap();
+        let mut map = LayeredMap::<f64>::new(&layered);
+        map.scores(&Panels::zeros(2, 4), &mut Panels::zeros(1, 4));
+        map.fork().pull_back(&Panels::zeros(1, 4), &mut Panels::zeros(2, 4));
+    }
+
+    #[test]
+    #[should_panic(expected = "layer 1 takes 2 numbers, but gets 3")]
+    fn layers_that_do_not_chain_are_refused() {
+        let mut layered = Layered::new(&ModelSpec::relu(&[3]), &[1.0; 9], 2, 1).unwrap();
+        layered.layers[1].weight = Matrix::zeros(1, 2);
+        LayeredMap::<f64>::new(&layered);
     }
 
     /// Over all listed models: scores agree with the definition, input gradients with central differences.
