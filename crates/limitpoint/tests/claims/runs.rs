@@ -188,7 +188,9 @@ fn watching_a_run_does_not_steer_it() {
         let mut watched = settings.start(4);
         let mut every_step = recorder(&mut watched, Spacing::Linear { every: 1 });
         run(&mut watched, &end, &mut [&mut every_step]).unwrap();
-        assert_eq!(every_step.rows().len(), 61);
+        // of epochs that may be taken back only the ends are shown, here every fourth step
+        let undone = settings.batching != Batching::Full && settings.schedule == loss_based(1.0);
+        assert_eq!(every_step.rows().len(), if undone { 16 } else { 61 });
         assert_eq!(bits(&alone), bits(&watched), "{:?}", settings.optimiser);
         assert_eq!(alone.state(), watched.state());
     }
@@ -206,7 +208,8 @@ fn a_sparse_record_is_part_of_the_dense_one() {
         recorder.rows().iter().map(|row| (row.step, row.log_time)).zip(loss).collect::<Vec<_>>()
     };
     let dense = record(1);
-    assert_eq!(dense.iter().map(|((step, _), _)| *step).collect::<Vec<_>>(), (0..=60).collect::<Vec<_>>());
+    // an epoch has four steps
+    assert_eq!(dense.iter().map(|((step, _), _)| *step).collect::<Vec<_>>(), (0..=60).step_by(4).collect::<Vec<_>>());
     for every in [3, 7] {
         for row in record(every) {
             assert!(dense.contains(&row), "every {every}: {row:?} is in no dense record");
