@@ -52,7 +52,7 @@ fn a_claim_that_does_not_exist_is_answered_with_the_nearest() {
     let output = limitpoint(&["reproduce", "B.thm99"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("did you mean 'B.thm"), "{}", stderr(&output));
-    let output = limitpoint(&["reproduce", "D.tabl1"]);
+    let output = limitpoint(&["reproduce", "D.fig5"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("cannot be run yet"), "{}", stderr(&output));
 }
