@@ -15,7 +15,7 @@ use crate::losses::{Loss, LossError, LossFamily, LossSpec};
 use crate::models::{Compute, Homogeneity, MarginMap, Model, ModelError, ModelSpec};
 pub use crate::models::{Kink, KinkColumn};
 use crate::numeric::LogScaled;
-use crate::params::ParamLayout;
+use crate::params::{ParamLayout, Stamped};
 
 /// Whether the loss is summed or averaged over the examples; a change of scale only, never of direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -149,7 +149,16 @@ impl Objective {
 
     /// ln L at `params`; keeps what [`Objective::backward`] needs. A NaN anywhere gives NaN.
     pub fn forward(&mut self, params: &[f64]) -> f64 {
-        let scores = self.model.scores(params);
+        self.judge(|model| model.scores(params))
+    }
+
+    /// [`Objective::forward`] at parameters that [`Objective::descend`] may have moved last, which saves the model work.
+    pub fn forward_of(&mut self, params: &Stamped) -> f64 {
+        self.judge(|model| model.scores_of(params))
+    }
+
+    fn judge(&mut self, scores: impl for<'a> FnOnce(&'a mut dyn Model) -> &'a [f64]) -> f64 {
+        let scores = scores(&mut *self.model);
         self.map.margins(scores, self.in_batch.then_some(self.batch.as_slice()), &mut self.margins);
         let sum = self.loss.evaluate(&self.margins, self.map.per_example(), &mut self.weights);
         self.log_loss = self.reduced(sum);
@@ -169,6 +178,14 @@ impl Objective {
         self.map.pull_back(&self.weights, self.in_batch.then_some(self.batch.as_slice()), &mut self.cotangent);
         self.model.pull_back(params, &self.cotangent, &mut gradient.direction);
         gradient.log_scale = self.log_loss;
+    }
+
+    /// params += factor · ∇ ln L at the parameters last given to [`Objective::forward`], once after each forward: what
+    /// [`Objective::backward`] and [`Objective::step_along`] do, in one pass where the model can. `scratch` is as long as
+    /// the parameters and holds nothing of use afterwards.
+    pub fn descend(&mut self, params: &mut Stamped, factor: f64, scratch: &mut [f64]) {
+        self.map.pull_back(&self.weights, self.in_batch.then_some(self.batch.as_slice()), &mut self.cotangent);
+        self.model.descend(params, &self.cotangent, factor, scratch);
     }
 
     /// params += factor · gradient, on the model's threads.

@@ -11,6 +11,7 @@ use crate::numeric::{LogScaled, RandomStream, StreamState, Streams, log_add_exp}
 use crate::objective::{Objective, Reduction};
 use crate::observers::{Snapshot, StopReason};
 use crate::optimisers::{Optimiser, OptimiserState};
+use crate::params::Stamped;
 use crate::schedules::{ReviewPeriod, Schedule, ScheduleState, StepContext, TrialOutcome, Verdict};
 
 /// How examples are shared out over steps.
@@ -69,7 +70,7 @@ pub struct Descent {
     optimiser: Box<dyn Optimiser>,
     schedule: Box<dyn Schedule>,
     batching: Batching,
-    params: Vec<f64>,
+    params: Stamped,
     ahead: Vec<f64>,
     before: Vec<f64>,
     margins_before: Vec<f64>,
@@ -132,7 +133,7 @@ impl Descent {
             objective,
             optimiser,
             schedule,
-            params,
+            params: Stamped::new(params),
         };
         descent.refresh();
         Ok(descent)
@@ -152,7 +153,7 @@ impl Descent {
     /// Everything needed to go on bit for bit.
     pub fn state(&self) -> DescentState {
         DescentState {
-            params: self.params.clone(),
+            params: self.params.to_vec(),
             optimiser: self.optimiser.state(),
             schedule: self.schedule.state(),
             step: self.step,
@@ -193,7 +194,7 @@ impl Descent {
     pub fn refresh(&mut self) {
         if !self.fresh {
             self.objective.select(None);
-            self.log_loss = self.objective.forward(&self.params);
+            self.log_loss = self.objective.forward_of(&self.params);
             self.all_correct = self.objective.all_correct();
             self.fresh = true;
         }
@@ -210,25 +211,43 @@ impl Descent {
         StepContext { step, epoch, log_loss, all_correct }
     }
 
-    /// The gradient where the optimiser wants it, for the examples selected; `forward_done` if it is at `params`.
-    fn take_gradient(&mut self, forward_done: bool) {
+    /// Scores the examples selected where the optimiser wants its gradient, which is at `ahead` if the answer is yes, else
+    /// at `params`; `done` if they were scored there.
+    fn score_for_gradient(&mut self, done: bool) -> bool {
         let context = self.context();
         self.optimiser.prepare(&context);
-        let Self { optimiser, objective, params, ahead, gradient, .. } = self;
-        if optimiser.look_ahead(params, ahead) {
-            objective.forward(ahead);
-            optimiser.subgradient(objective, ahead, gradient);
-        } else {
-            if !forward_done {
-                objective.forward(params);
-            }
-            optimiser.subgradient(objective, params, gradient);
+        let ahead = self.optimiser.look_ahead(&self.params, &mut self.ahead);
+        if ahead {
+            self.objective.forward(&self.ahead);
+        } else if !done {
+            self.objective.forward_of(&self.params);
         }
         self.fresh = false;
+        ahead
+    }
+
+    /// The gradient after [`Descent::score_for_gradient`], given its answer.
+    fn take_gradient(&mut self, ahead: bool) {
+        let at = if ahead { &self.ahead[..] } else { &self.params };
+        self.optimiser.subgradient(&mut self.objective, at, &mut self.gradient);
+    }
+
+    /// Takes the gradient and moves along it, in one pass if the step is a factor of the gradient.
+    fn descend(&mut self, ahead: bool, log_step: f64) -> Result<(), DriverError> {
+        match self.optimiser.gradient_factor(self.objective.log_loss(), log_step) {
+            Some(factor) if !ahead => {
+                self.objective.descend(&mut self.params, factor, &mut self.gradient.direction);
+                Ok(())
+            }
+            _ => {
+                self.take_gradient(ahead);
+                self.move_by(log_step)
+            }
+        }
     }
 
     fn move_by(&mut self, log_step: f64) -> Result<(), DriverError> {
-        if let Some(factor) = self.optimiser.gradient_factor(&self.gradient, log_step) {
+        if let Some(factor) = self.optimiser.gradient_factor(self.gradient.log_scale, log_step) {
             self.objective.step_along(&mut self.params, factor, &self.gradient.direction);
             return Ok(());
         }
@@ -269,7 +288,8 @@ impl Descent {
         let log_loss_before = self.log_loss;
         let all_correct_before = self.all_correct;
         let remembered = review.then(|| self.optimiser.state());
-        self.take_gradient(true);
+        let ahead = self.score_for_gradient(true);
+        self.take_gradient(ahead);
         if self.gradient.is_zero() {
             return Ok(Advance::Ended(StopReason::Stationary));
         }
@@ -313,7 +333,7 @@ impl Descent {
             self.shuffle();
             if judged {
                 self.epoch_start = Some(EpochStart {
-                    params: self.params.clone(),
+                    params: self.params.to_vec(),
                     optimiser: self.optimiser.state(),
                     step: self.step,
                     log_time: self.log_time,
@@ -323,14 +343,14 @@ impl Descent {
         let from = self.next_batch * size;
         let to = (from + size).min(self.permutation.len());
         self.objective.select(Some(&self.permutation[from..to]));
-        self.take_gradient(false);
+        let ahead = self.score_for_gradient(false);
         let batch_loss = self.objective.log_loss();
         if !judged && (batch_loss.is_nan() || batch_loss == f64::INFINITY) {
             let what = format!("ln L = {batch_loss} on a batch");
             return Ok(Advance::Ended(StopReason::NotFinite { step: self.step, what }));
         }
         let log_step = self.schedule.log_step(&self.context());
-        self.move_by(log_step)?;
+        self.descend(ahead, log_step)?;
         self.step += 1;
         self.settled = self.step..self.step + u64::from(!judged);
         self.log_time = log_add_exp(self.log_time, log_step);

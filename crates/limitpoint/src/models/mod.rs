@@ -38,7 +38,7 @@ pub use sphere_bounds::SphereBounds;
 pub use spread::Spread;
 
 use crate::linalg::Matrix;
-use crate::params::ParamLayout;
+use crate::params::{ParamLayout, Stamped};
 
 /// A preactivation that sits on a kink of its activation.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -86,6 +86,20 @@ pub trait Model: Send {
     /// params += factor · gradient; a model with threads of its own shares the work out.
     fn step_along(&mut self, params: &mut [f64], factor: f64, gradient: &[f64]) {
         crate::linalg::add_scaled(params, factor, gradient);
+    }
+
+    /// [`Model::scores`] of parameters that [`Model::descend`] may have moved last; a model that kept something of its own
+    /// under their stamp uses it.
+    fn scores_of(&mut self, params: &Stamped) -> &[f64] {
+        self.scores(params)
+    }
+
+    /// params += factor · Σₙ꜀ cotangent[n, c] ∇_θ Φ_c(xₙ; θ) at the parameters last given to [`Model::scores`]: the same
+    /// bits as [`Model::pull_back`] followed by [`Model::step_along`]. `scratch` is as long as the parameters; what is in it
+    /// afterwards is undefined, since a model need not write the gradient down.
+    fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], factor: f64, scratch: &mut [f64]) {
+        self.pull_back(params, cotangent, scratch);
+        self.step_along(params, factor, scratch);
     }
 
     /// Writes the scores after `params[entry]` is changed by `change`, given that `params` were the last scored. Models

@@ -80,10 +80,12 @@ pub trait Optimiser: Send {
         objective.backward(params, gradient);
     }
 
-    /// c where the step of size exp(`log_step`) is nothing but θ + c · `gradient.direction`, so that the driver can make it
-    /// on the model's threads; nothing where [`Optimiser::step`] does more.
-    fn gradient_factor(&self, gradient: &LogScaled, log_step: f64) -> Option<f64> {
-        let _ = (gradient, log_step);
+    /// c where the step of size exp(`log_step`) is nothing but θ + c · `gradient.direction` for a gradient of this
+    /// `log_scale`, so that the driver can make it on the model's threads and together with the backward pass; nothing where
+    /// [`Optimiser::step`] does more. Whoever answers with a number takes the objective's own gradient at θ itself:
+    /// [`Optimiser::look_ahead`] and [`Optimiser::subgradient`] are as provided.
+    fn gradient_factor(&self, log_scale: f64, log_step: f64) -> Option<f64> {
+        let _ = (log_scale, log_step);
         None
     }
 

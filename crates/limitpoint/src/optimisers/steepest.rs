@@ -82,8 +82,8 @@ impl Optimiser for Steepest {
         self.resolved = Some(solution.direction);
     }
 
-    fn gradient_factor(&self, gradient: &LogScaled, log_step: f64) -> Option<f64> {
-        self.plain.then(|| -step_factor(log_step, gradient.log_scale))
+    fn gradient_factor(&self, log_scale: f64, log_step: f64) -> Option<f64> {
+        self.plain.then(|| -step_factor(log_step, log_scale))
     }
 
     fn step(

@@ -77,7 +77,7 @@ fn a_step_that_is_only_a_factor_of_the_gradient_is_that_step() {
         let mut optimiser = spec.build(&layout).unwrap();
         for step in 0..3 {
             let (gradient, log_step) = (gradient(step, -7.0), 5.0 + step as f64);
-            let Some(factor) = optimiser.gradient_factor(&gradient, log_step) else { continue };
+            let Some(factor) = optimiser.gradient_factor(gradient.log_scale, log_step) else { continue };
             let (mut by_step, mut by_factor) = (start(20), start(20));
             optimiser.step(&mut by_step, &gradient, &context(step), log_step).unwrap();
             crate::linalg::add_scaled(&mut by_factor, factor, &gradient.direction);

@@ -8,12 +8,13 @@ impl<T: Real> DenseNetwork<T> {
     /// The input of layer l for every example (examples × inputs), after a forward pass.
     fn layer_input(&self, l: usize) -> Matrix {
         let cols = self.layers[l].inputs;
-        let panels = match l.checked_sub(1).map(|h| &self.hidden[h]) {
-            None => &self.inputs().forward,
-            Some(hidden) => hidden.output.as_ref().unwrap_or(&hidden.signals),
+        let Some(below) = l.checked_sub(1) else {
+            let entry = |i: usize| self.input(i / cols, i % cols);
+            return Matrix { rows: self.examples, cols, data: (0..self.examples * cols).map(entry).collect() };
         };
+        let panels = self.hidden[below].output.as_ref().unwrap_or(&self.hidden[below].signals);
         // the last hidden layer under a fused head keeps no output: apply the activation to z
-        let activate = l > 0 && self.hidden[l - 1].output.is_none();
+        let activate = self.hidden[below].output.is_none();
         let mut out = Matrix::zeros(self.examples, cols);
         for n in 0..self.examples {
             for k in 0..cols {
@@ -22,6 +23,11 @@ impl<T: Real> DenseNetwork<T> {
             }
         }
         out
+    }
+
+    /// Feature k of example n of those in use, as the network rounds it.
+    fn input(&self, n: usize, k: usize) -> f64 {
+        T::from_f64(self.source[(if self.in_batch { self.taken[n] } else { n }, k)]).to_f64()
     }
 
     /// Inputs of all layers and, per layer, the back-signals of one output (examples × units).
@@ -168,7 +174,6 @@ impl<T: Real> DenseNetwork<T> {
             return self.columns_by_difference(params, cotangent, kinks);
         }
         let (layer, head, outputs) = (&self.layers[0], &self.layers[1], self.architecture.outputs);
-        let inputs = &self.inputs().forward;
         let column = |kink: &Kink| {
             if layer.frozen {
                 return KinkColumn::new();
@@ -177,7 +182,7 @@ impl<T: Real> DenseNetwork<T> {
                 .map(|c| params[head.weight + c * head.inputs + kink.unit] * cotangent[kink.example * outputs + c])
                 .sum();
             let signal = (kink.slopes.1 - kink.slopes.0) * self.architecture.output_scale * back;
-            let weights = (0..layer.inputs).map(|k| signal * inputs.get(k, kink.example).to_f64()).collect();
+            let weights = (0..layer.inputs).map(|k| signal * self.input(kink.example, k)).collect();
             let mut runs = vec![(layer.weight + kink.unit * layer.inputs, weights)];
             runs.extend(layer.bias.map(|bias| (bias + kink.unit, vec![signal])));
             runs

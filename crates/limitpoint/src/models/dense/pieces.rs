@@ -5,7 +5,7 @@
 //! of which repeats its forward pass.
 
 use super::DenseNetwork;
-use super::kernels::Raw;
+use super::raw::Raw;
 use crate::linalg::Real;
 
 /// Examples from which on a batch passes through in pieces, and how many make a piece: whole panels of every width, and
@@ -20,17 +20,25 @@ impl<T: Real> DenseNetwork<T> {
     pub(super) fn forward_in_pieces(&mut self, params: &[f64], mut look: impl FnMut(&Self, usize)) {
         self.shape_buffers(PIECE);
         let weights = Raw(self.weights(params));
-        let panels = self.inputs().forward.count();
-        let piece = PIECE / self.inputs().forward.width();
-        for first in (0..panels).step_by(piece) {
-            self.forward_panels(weights, first..(first + piece).min(panels), false);
-            look(self, PIECE.min(self.examples - first * (PIECE / piece)));
+        let width = self.panel_width();
+        for first in (0..self.examples).step_by(PIECE) {
+            let count = PIECE.min(self.examples - first);
+            if let Some(sparse) = &mut self.sparse {
+                sparse.take(&self.team, &self.source, count, |n| first + n);
+            }
+            self.forward_panels(weights, first / width..(first + count).div_ceil(width), false);
+            look(self, count);
         }
     }
 
-    /// Copies the rows `row(0)`, …, `row(count − 1)` of the inputs into the batch.
-    pub(super) fn pack_batch(&mut self, count: usize, row: impl Fn(usize) -> usize) {
+    /// Makes the examples `row(0)`, …, `row(count − 1)` the batch.
+    pub(super) fn take_batch(&mut self, count: usize, row: impl Fn(usize) -> usize + Sync) {
         let source = &self.source;
+        self.taken.clear();
+        self.taken.extend((0..count).map(&row));
+        if let Some(sparse) = &mut self.sparse {
+            return sparse.take(&self.team, source, count, row);
+        }
         self.batch.forward.reshape(source.cols, count);
         self.batch.turned.reshape(count, source.cols);
         self.batch.forward.pack_columns(0..count, |n| source.row(row(n)));
@@ -56,7 +64,7 @@ impl<T: Real> DenseNetwork<T> {
         for first in (0..examples).step_by(PIECE) {
             self.examples = PIECE.min(examples - first);
             self.scores.resize(self.examples * outputs, 0.0);
-            self.pack_batch(self.examples, |n| first + n);
+            self.take_batch(self.examples, |n| first + n);
             self.forward(params);
             let cotangent = &cotangent[first * outputs..(first + self.examples) * outputs];
             self.backward(params, cotangent, Some(&mut own));
@@ -75,10 +83,13 @@ mod tests {
     #[test]
     fn a_large_batch_has_the_scores_and_gradients_of_its_parts() {
         let examples = super::LARGE + 7;
-        let mut stream = Streams::new(3).stream("data");
-        let mut inputs = Matrix::zeros(examples, 5);
-        stream.fill_normal(&mut inputs.data);
-        for (widths, outputs) in [(vec![6, 9], 3), (vec![6], 1), (vec![], 2)] {
+        // the last is mostly zero
+        for (features, widths, outputs) in [(5, vec![6, 9], 3), (5, vec![6], 1), (5, vec![], 2), (64, vec![6, 9], 3)] {
+            let mut inputs = Matrix::zeros(examples, features);
+            Streams::new(3).stream("data").fill_normal(&mut inputs.data);
+            if features == 64 {
+                inputs.data.iter_mut().enumerate().filter(|(i, _)| i % 7 > 0).for_each(|(_, x)| *x = 0.0);
+            }
             let spec = ModelSpec::Network {
                 widths,
                 activation: Activation::Relu,

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::kernels::{Raw, RawPanels};
+use super::raw::{Raw, RawPanels};
 use super::shapes::{Shape, with_shape};
 use super::{DenseNetwork, block_size, share};
 use crate::linalg::{Panels, Real};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::kernels::RawPanels;
+use super::raw::{RawPanels, store_tile};
 use super::shapes::{Shape, with_shape};
 use crate::linalg::tile::{Finish, Rows, Tile, into_panels};
 use crate::linalg::{Panels, Real};
@@ -102,10 +102,8 @@ impl<T: Real> InputMap<T> for LayeredMap<T> {
                 arch.dispatch(Product { matrix, bias: weights.bias.as_deref(), input, out: RawPanels::new(scores) });
                 break;
             }
-            if (self.signals[l].rows(), self.signals[l].cols()) != (weights.outputs, inputs.cols()) {
-                self.signals[l].reshape(weights.outputs, inputs.cols());
-                above[0].reshape(weights.outputs, inputs.cols());
-            }
+            self.signals[l].reshape(weights.outputs, inputs.cols());
+            above[0].reshape(weights.outputs, inputs.cols());
             let out = RawPanels::new(&mut self.signals[l]);
             arch.dispatch(Product { matrix, bias: weights.bias.as_deref(), input, out });
             let (z, a) = (self.signals[l].data(), above[0].data_mut());
@@ -156,13 +154,8 @@ impl<T: Real> Finish<T> for Product<'_, T> {
         panel: usize,
         tile: Tile<T, S, R, NV>,
     ) {
-        let lanes = T::lanes::<S>();
-        for (r, registers) in tile.into_iter().enumerate() {
-            for (v, register) in registers.into_iter().enumerate() {
-                // SAFETY: `out` has these rows, and panels as wide as those of `input`.
-                unsafe { T::store::<S>(self.out.at(panel, row + r).add(v * lanes), register) };
-            }
-        }
+        // SAFETY: `out` has these rows, and panels as wide as those of `input`.
+        unsafe { store_tile::<T, S, R, NV>(tile, self.out.at(panel, row), self.out.width) };
     }
 }
 

@@ -1,0 +1,173 @@
+//! The backward pass through all layers, from the scores' cotangents down.
+
+use std::ops::Range;
+
+use pulp::{Simd, WithSimd};
+
+use super::raw::{Raw, RawPanels, StoreRows};
+use super::signals::{Backward, Source, WeightGradient};
+use super::sparse::Target;
+use super::{DenseNetwork, block_size, share};
+use crate::linalg::tile::{Rows, weight_rows};
+use crate::linalg::{Panels, Real};
+
+/// The weight gradient of an output layer, column panels `panels` of it.
+pub(super) struct HeadGradient<'a, T: Real> {
+    pub outputs: usize,
+    pub cotangent: &'a Panels<T>,
+    pub turned: &'a Panels<T>,
+    pub panels: Range<usize>,
+    pub gradient: *mut f64,
+}
+// SAFETY: the gradient is written at this thread's columns only.
+unsafe impl<T: Real> Send for HeadGradient<'_, T> {}
+
+impl<T: Real> WithSimd for HeadGradient<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let mut store = StoreRows { gradient: self.gradient, cols: self.turned.cols() };
+        let d = (self.cotangent.data().as_ptr(), self.cotangent);
+        // SAFETY: shapes agree by construction of the network.
+        unsafe { weight_rows(simd, 0..self.outputs, d, self.turned, self.panels, &mut store) }
+    }
+}
+
+impl<T: Real> DenseNetwork<T> {
+    /// Turns z into δ in every layer that needs it and, given a gradient, fills it.
+    pub(super) fn backward(&mut self, params: &[f64], cotangent: &[f64], mut gradient: Option<&mut [f64]>) {
+        self.pull_signals(params, cotangent, gradient.as_deref_mut());
+        let lowest = &self.layers[0];
+        if let (Some(gradient), false) = (gradient, lowest.frozen) {
+            let weights = lowest.weight..lowest.end();
+            self.lowest_gradient(Target::Gradient(gradient[weights].as_mut_ptr()));
+        }
+    }
+
+    /// [`DenseNetwork::backward`] but for the weights of a sparse lowest layer.
+    pub(super) fn pull_signals(&mut self, params: &[f64], cotangent: &[f64], gradient: Option<&mut [f64]>) {
+        assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
+        assert_eq!(cotangent.len(), self.examples * self.architecture.outputs, "one cotangent per score");
+        assert_eq!(self.shaped, self.examples, "scores come before gradients");
+        let weights = Raw(self.weights_again(params));
+        let (gradient, no_gradient) = match gradient {
+            Some(gradient) => {
+                assert_eq!(gradient.len(), self.layout.len(), "a gradient is as long as the parameters");
+                for block in self.layout.blocks().iter().filter(|block| block.frozen) {
+                    gradient[block.range()].fill(0.0);
+                }
+                (RawPanels { start: gradient.as_mut_ptr(), rows: 0, width: 0 }, false)
+            }
+            None => (RawPanels { start: std::ptr::null_mut(), rows: 0, width: 0 }, true),
+        };
+        let lowest = if no_gradient { 0 } else { self.layers.iter().position(|layer| !layer.frozen).unwrap_or(0) };
+        let scale = self.architecture.output_scale;
+        let fused = self.fused();
+        let head = self.layers.len() - 1;
+        // a fused head's gradient is made on the way through the layer below it, even if that layer is frozen
+        let lowest = if fused { lowest.min(head - 1) } else { lowest };
+        if fused {
+            self.cotangent.iter_mut().zip(cotangent).for_each(|(to, from)| *to = T::from_f64(scale * from));
+            if let (false, Some(bias), false) = (no_gradient, self.layers[head].bias, self.layers[head].frozen) {
+                // SAFETY: the bias offset lies inside the gradient.
+                unsafe { *gradient.start.add(bias) = scale * cotangent.iter().sum::<f64>() };
+            }
+        } else {
+            self.plain_head_gradient(cotangent, gradient, no_gradient);
+        }
+        if !self.kept {
+            return self.planar_backward(params, gradient);
+        }
+        let sparse = self.sparse.is_some();
+        for h in (lowest..head).rev() {
+            let (rest, above) = self.hidden.split_at_mut(h + 1);
+            let (below, current) = rest.split_at_mut(h);
+            let current = &mut current[0];
+            let (layer, next) = (&self.layers[h], &self.layers[h + 1]);
+            let signals = RawPanels::new(&mut current.signals);
+            let shape = &current.signals;
+            let kinks = current.kinks.as_slice();
+            let (input, turned) = match below.last() {
+                Some(hidden) => (hidden.output.as_ref(), hidden.turned.as_ref()),
+                None => {
+                    let inputs = if self.in_batch { &self.batch } else { &self.all };
+                    (Some(&inputs.forward), Some(&inputs.turned))
+                }
+            };
+            let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
+            let (cotangent, outer) = (self.cotangent.as_slice(), &self.outer);
+            let (activation, arch, block) = (self.architecture.activation, self.arch, block_size(layer.outputs));
+            let single = fused && h + 1 == head;
+            let cost = layer.outputs * self.examples * (layer.inputs + if single { 1 } else { next.outputs });
+            share(&self.team, layer.outputs.div_ceil(block), cost, |blocks| {
+                let wanted = !no_gradient && !layer.frozen;
+                let source = if single {
+                    Source::SingleHead {
+                        head: Raw(weights.at(next.weight)),
+                        cotangent,
+                        gradient: (!no_gradient && !next.frozen).then(|| gradient.place(next.weight)),
+                    }
+                } else {
+                    Source::Layer {
+                        weights: Rows { start: weights.at(next.weight), row: 1, step: next.inputs },
+                        above: above.first().map_or(outer, |hidden| &hidden.signals),
+                    }
+                };
+                arch.dispatch(Backward {
+                    rows: blocks.start * block..(blocks.end * block).min(layer.outputs),
+                    activation,
+                    source,
+                    signals,
+                    shape,
+                    kinks,
+                    weights: match (input, turned) {
+                        (Some(input), Some(turned)) if wanted && !(sparse && h == 0) => {
+                            Some(WeightGradient { input, turned, gradient: gradient.place(layer.weight) })
+                        }
+                        _ => None,
+                    },
+                    bias: layer.bias.filter(|_| wanted).map(|offset| gradient.place(offset)),
+                    waiting: waiting.place(0),
+                });
+            });
+        }
+    }
+
+    /// Packs the cotangents of an output layer that is not fused, and fills its gradient.
+    fn plain_head_gradient(&mut self, cotangent: &[f64], gradient: RawPanels<f64>, no_gradient: bool) {
+        let (outputs, scale) = (self.architecture.outputs, self.architecture.output_scale);
+        // the forward pass left scores in the padding columns
+        self.outer.data_mut().fill(T::default());
+        for (n, cotangent) in cotangent.chunks_exact(outputs).enumerate() {
+            for (c, value) in cotangent.iter().enumerate() {
+                self.outer.set(c, n, T::from_f64(scale * value));
+            }
+        }
+        let layer = &self.layers[self.layers.len() - 1];
+        if no_gradient || layer.frozen {
+            return;
+        }
+        if let Some(bias) = layer.bias {
+            for c in 0..outputs {
+                // SAFETY: the bias block lies inside the gradient.
+                unsafe {
+                    *gradient.start.add(bias + c) = scale * cotangent.iter().skip(c).step_by(outputs).sum::<f64>();
+                }
+            }
+        }
+        let turned = match self.hidden.last() {
+            Some(hidden) => hidden.turned.as_ref().unwrap_or(&self.all.turned),
+            None => &self.inputs().turned,
+        };
+        let (arch, outer) = (self.arch, &self.outer);
+        share(&self.team, turned.count(), layer.inputs * outputs * self.examples, |panels| {
+            arch.dispatch(HeadGradient {
+                outputs,
+                cotangent: outer,
+                turned,
+                panels,
+                gradient: gradient.place(layer.weight),
+            });
+        });
+    }
+}

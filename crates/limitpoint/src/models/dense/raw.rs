@@ -1,0 +1,178 @@
+//! Memory that the threads of a pass share, and tiles written to it.
+
+use std::ops::Range;
+
+use pulp::Simd;
+
+use crate::linalg::tile::{Finish, Tile};
+use crate::linalg::{Panels, Real};
+
+/// Raw access to panels that several threads write, each its own rows.
+pub(super) struct RawPanels<T> {
+    pub start: *mut T,
+    pub rows: usize,
+    pub width: usize,
+}
+
+impl<T> Clone for RawPanels<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for RawPanels<T> {}
+// SAFETY: threads write disjoint rows; the owner waits for all of them.
+unsafe impl<T: Send> Send for RawPanels<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for RawPanels<T> {}
+
+impl<T: Real> RawPanels<T> {
+    pub fn new(panels: &mut Panels<T>) -> Self {
+        Self { rows: panels.rows(), width: panels.width(), start: panels.data_mut().as_mut_ptr() }
+    }
+
+    /// The number at an index. A method, so that closures borrow the whole and not the bare pointer.
+    pub fn place(&self, index: usize) -> *mut T {
+        self.start.wrapping_add(index)
+    }
+
+    /// The same panels with the first of them counted as `first`.
+    pub fn counted_from(self, first: usize) -> Self {
+        Self { start: self.start.wrapping_sub(first * self.rows * self.width), ..self }
+    }
+
+    /// The first number of a row of a panel.
+    #[inline(always)]
+    pub fn at(&self, panel: usize, row: usize) -> *mut T {
+        self.start.wrapping_add((panel * self.rows + row) * self.width)
+    }
+}
+
+/// A pointer that may cross threads; what it points to is shared under the rules of [`RawPanels`].
+pub(super) struct Raw<T>(pub *const T);
+impl<T> Clone for Raw<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Raw<T> {}
+impl<T> Raw<T> {
+    /// The address `index` numbers on. A method, so that closures borrow the whole and not the bare pointer.
+    pub fn at(&self, index: usize) -> *const T {
+        self.0.wrapping_add(index)
+    }
+}
+// SAFETY: as for RawPanels.
+unsafe impl<T: Sync> Send for Raw<T> {}
+// SAFETY: as for RawPanels.
+unsafe impl<T: Sync> Sync for Raw<T> {}
+
+/// Writes a tile to memory, rows `width` apart.
+///
+/// # Safety
+/// R rows of NV registers must be writable.
+#[inline(always)]
+pub(super) unsafe fn store_tile<T: Real, S: Simd, const R: usize, const NV: usize>(
+    tile: Tile<T, S, R, NV>,
+    to: *mut T,
+    width: usize,
+) {
+    for (r, registers) in tile.into_iter().enumerate() {
+        for (v, register) in registers.into_iter().enumerate() {
+            // SAFETY: vouched for by the caller.
+            unsafe { T::store::<S>(to.add(r * width + v * T::lanes::<S>()), register) };
+        }
+    }
+}
+
+/// Stores finished gradient tiles in a row-major matrix of doubles.
+pub(super) struct StoreRows {
+    pub gradient: *mut f64,
+    pub cols: usize,
+}
+
+impl<T: Real> Finish<T> for StoreRows {
+    #[inline(always)]
+    fn finish<S: Simd, const R: usize, const NV: usize>(
+        &mut self,
+        _: S,
+        row: usize,
+        first: usize,
+        tile: Tile<T, S, R, NV>,
+    ) {
+        let lanes = T::lanes::<S>();
+        for (r, registers) in tile.iter().enumerate() {
+            for (v, register) in registers.iter().enumerate() {
+                let col = first + v * lanes;
+                let count = lanes.min(self.cols.saturating_sub(col));
+                // SAFETY: a register is `lanes` numbers; row and column are inside the gradient.
+                unsafe {
+                    let values = std::slice::from_raw_parts((&raw const *register).cast::<T>(), lanes);
+                    let target = self.gradient.add((row + r) * self.cols + col);
+                    for (l, value) in values[..count].iter().enumerate() {
+                        *target.add(l) = value.to_f64();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// to[c, r] = from[r, c] for `rows` × `cols` numbers, in squares of four that pass through registers.
+///
+/// # Safety
+/// Both must be valid for that many numbers, their rows the given strides apart.
+#[inline(always)]
+pub(super) unsafe fn turn<T: Copy>(
+    from: *const T,
+    from_stride: usize,
+    to: *mut T,
+    to_stride: usize,
+    rows: usize,
+    cols: usize,
+) {
+    const SQUARE: usize = 4;
+    let (whole_rows, whole_cols) = (rows - rows % SQUARE, cols - cols % SQUARE);
+    // SAFETY: all indices are below `rows` and `cols`.
+    unsafe {
+        for row in (0..whole_rows).step_by(SQUARE) {
+            for col in (0..whole_cols).step_by(SQUARE) {
+                let square: [[T; SQUARE]; SQUARE] = std::array::from_fn(|r| {
+                    from.add((row + r) * from_stride + col).cast::<[T; SQUARE]>().read_unaligned()
+                });
+                for c in 0..SQUARE {
+                    let column: [T; SQUARE] = std::array::from_fn(|r| square[r][c]);
+                    to.add((col + c) * to_stride + row).cast::<[T; SQUARE]>().write_unaligned(column);
+                }
+            }
+        }
+        for row in 0..rows {
+            for col in if row < whole_rows { whole_cols } else { 0 }..cols {
+                *to.add(col * to_stride + row) = *from.add(row * from_stride + col);
+            }
+        }
+    }
+}
+
+/// Copies rows of `from` (units × examples) into columns of `to` (examples × units).
+///
+/// # Safety
+/// Both must be valid for these rows and columns, written by no other thread.
+#[inline(always)]
+pub(super) unsafe fn transpose_rows<T: Real>(
+    rows: Range<usize>,
+    examples: usize,
+    from: RawPanels<T>,
+    to: RawPanels<T>,
+) {
+    for first in (0..examples).step_by(from.width) {
+        let count = from.width.min(examples - first);
+        let mut row = rows.start;
+        while row < rows.end {
+            let wide = (rows.end - row).min(to.width - row % to.width);
+            let target = to.at(row / to.width, first).wrapping_add(row % to.width);
+            // SAFETY: inside a panel of each, by construction.
+            unsafe { turn(from.at(first / from.width, row), from.width, target, to.width, wide, count) };
+            row += wide;
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The parameters in the type a network computes in.
+
+use std::any::TypeId;
+
+use super::{BLOCK, DenseNetwork, share};
+use crate::linalg::{Real, SharedSlice};
+use crate::params::{Stamp, Stamped};
+
+/// Parameters rounded to `T`, and which parameters they were. Empty when `T` is `f64`, where nothing is rounded.
+pub(super) struct Rounded<T> {
+    pub values: Vec<T>,
+    /// The stamp of the parameters whose copies are kept, where one pass moved both.
+    pub stamp: Option<Stamp>,
+    /// Whether the parameters that are scored now have that stamp.
+    trusted: bool,
+}
+
+impl<T: Real> Rounded<T> {
+    /// Room for this many parameters.
+    pub fn new(length: usize) -> Self {
+        let length = if is_double::<T>() { 0 } else { length };
+        Self { values: vec![T::default(); length], stamp: None, trusted: false }
+    }
+
+    /// Rounds `params[from..]`.
+    pub fn round(&mut self, params: &[f64], from: usize) {
+        if !is_double::<T>() {
+            let (copies, params) = (&mut self.values[from..], &params[from..]);
+            crate::numeric::wide(
+                #[inline(always)]
+                || copies.iter_mut().zip(params).for_each(|(to, from)| *to = T::from_f64(*from)),
+            );
+        }
+    }
+}
+
+/// Whether the network computes in doubles, so that parameters need no rounding.
+pub(super) fn is_double<T: Real>() -> bool {
+    TypeId::of::<T>() == TypeId::of::<f64>()
+}
+
+impl<T: Real> DenseNetwork<T> {
+    /// Calls `work` while the copies of exactly these parameters, if they are kept, count as up to date.
+    pub(super) fn trusting(&mut self, params: &Stamped, work: impl FnOnce(&mut Self)) {
+        self.rounded.trusted = params.stamp().is_some() && params.stamp() == self.rounded.stamp;
+        work(self);
+        self.rounded.trusted = false;
+    }
+
+    /// The parameters in `T`: themselves for doubles, otherwise copies that are rounded now unless they are up to date. A
+    /// sparse lowest layer has copies of its own weights instead.
+    pub(super) fn weights(&mut self, params: &[f64]) -> *const T {
+        assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
+        if self.rounded.trusted {
+            return self.weights_again(params);
+        }
+        self.rounded.stamp = None;
+        if let Some(sparse) = &mut self.sparse {
+            sparse.pack_weights(&self.team, params, &self.layers[0]);
+            self.rounded.round(params, self.layers[0].end());
+        } else if !is_double::<T>() {
+            let rounded = SharedSlice::new(&mut self.rounded.values);
+            share(&self.team, params.len().div_ceil(BLOCK), params.len(), |blocks| {
+                let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(params.len());
+                // SAFETY: every worker writes its own blocks.
+                let own = unsafe { rounded.part(range.clone()) };
+                crate::numeric::wide(
+                    #[inline(always)]
+                    || own.iter_mut().zip(&params[range.clone()]).for_each(|(to, from)| *to = T::from_f64(*from)),
+                );
+            });
+        }
+        self.weights_again(params)
+    }
+
+    /// The parameters in `T` as the last forward pass left them.
+    pub(super) fn weights_again(&self, params: &[f64]) -> *const T {
+        if is_double::<T>() { params.as_ptr().cast() } else { self.rounded.values.as_ptr() }
+    }
+}

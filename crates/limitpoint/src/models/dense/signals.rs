@@ -1,0 +1,266 @@
+//! The backward pass of a hidden layer: preactivations become back-signals, and these the layer's gradient.
+
+use std::ops::Range;
+
+use pulp::{Simd, WithSimd};
+
+use super::raw::{Raw, RawPanels, StoreRows, store_tile};
+use super::shapes::{Shape, with_shape};
+use crate::linalg::tile::{Finish, NARROW, Rows, Tile, into_panels, narrow_rows, weight_rows};
+use crate::linalg::{Panels, Real};
+use crate::models::Activation;
+
+/// Where the back-signal of a hidden layer comes from.
+pub(super) enum Source<'a, T: Real> {
+    /// One output: δ = u_j · r · σ′(z), and the gradient of u_j is Σ r σ(z).
+    SingleHead { head: Raw<T>, cotangent: &'a [T], gradient: Option<*mut f64> },
+    /// The layer above: δ = (Wᵀ δ_above) ∘ σ′(z).
+    Layer { weights: Rows<T>, above: &'a Panels<T> },
+}
+
+/// The backward pass of one hidden layer over the units `rows`: z becomes δ, then δ gives the gradients.
+pub(super) struct Backward<'a, T: Real> {
+    pub rows: Range<usize>,
+    pub activation: Activation,
+    pub source: Source<'a, T>,
+    pub signals: RawPanels<T>,
+    /// Shape of `signals`.
+    pub shape: &'a Panels<T>,
+    /// Slopes to use at kinks instead of σ′(z): (unit, example, slope).
+    pub kinks: &'a [(usize, usize, f64)],
+    pub weights: Option<WeightGradient<'a, T>>,
+    pub bias: Option<*mut f64>,
+    /// One panel row per unit, where unfinished sums wait.
+    pub waiting: *mut T,
+}
+// SAFETY: the pointers are written at this thread's rows only.
+unsafe impl<T: Real> Send for Backward<'_, T> {}
+
+/// What is needed to turn δ into a weight gradient.
+pub(super) struct WeightGradient<'a, T: Real> {
+    /// The layer's input as panels of (inputs × examples).
+    pub input: &'a Panels<T>,
+    /// The layer's input as panels of (examples × inputs).
+    pub turned: &'a Panels<T>,
+    /// Row-major gradient of the layer's weights.
+    pub gradient: *mut f64,
+}
+
+/// Masks a finished back-signal by σ′(z) in place.
+struct MaskBySlope<T> {
+    signals: RawPanels<T>,
+    activation: Activation,
+}
+
+/// Rows and numbers a row of the largest tile: 8 rows of three registers of at most 16 numbers.
+const TILE_ROWS: usize = 8;
+const TILE_WIDTH: usize = 48;
+
+impl<T: Real> Finish<T> for MaskBySlope<T> {
+    #[inline(always)]
+    fn finish<S: Simd, const R: usize, const NV: usize>(
+        &mut self,
+        simd: S,
+        row: usize,
+        panel: usize,
+        tile: Tile<T, S, R, NV>,
+    ) {
+        let mut raw = [T::default(); TILE_ROWS * TILE_WIDTH];
+        // SAFETY: a tile has at most 8 rows of 48 numbers.
+        unsafe { store_tile::<T, S, R, NV>(tile, raw.as_mut_ptr(), TILE_WIDTH) };
+        simd.vectorize(Mask { mask: self, raw: &raw, row, panel, rows: R, vectors: NV });
+    }
+}
+
+/// The masking of one tile, compiled once for each activation.
+struct Mask<'a, T: Real> {
+    mask: &'a MaskBySlope<T>,
+    raw: &'a [T; TILE_ROWS * TILE_WIDTH],
+    row: usize,
+    panel: usize,
+    rows: usize,
+    vectors: usize,
+}
+
+impl<T: Real> WithSimd for Mask<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (lanes, width) = (T::lanes::<S>(), self.mask.signals.width);
+        with_shape!(self.mask.activation, |shape| {
+            for r in 0..self.rows {
+                for v in 0..self.vectors {
+                    // SAFETY: rows of this thread; the raw tile holds them.
+                    unsafe {
+                        let at = self.mask.signals.at(self.panel, self.row).add(r * width + v * lanes);
+                        let signal = T::load::<S>(self.raw.as_ptr().add(r * TILE_WIDTH + v * lanes));
+                        T::store::<S>(at, shape.slope_times::<T, S>(simd, T::load::<S>(at), signal));
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Rows whose back-signals from a single head are made together.
+const HEAD_ROWS: usize = 4;
+
+impl<T: Real> Backward<'_, T> {
+    /// z → δ = u_j r σ′(z) for R rows under a single head, and Σ r σ(z) for the head's gradient.
+    #[inline(always)]
+    unsafe fn head_rows<S: Simd, A: Shape, const R: usize>(
+        &self,
+        simd: S,
+        shape: A,
+        row: usize,
+        head: Raw<T>,
+        cotangent: &[T],
+        gradient: Option<*mut f64>,
+    ) {
+        let (lanes, width) = (T::lanes::<S>(), self.signals.width);
+        // SAFETY: rows of this thread; the cotangent is padded to whole panels.
+        unsafe {
+            let weights: [T::Vector<S>; R] = std::array::from_fn(|r| T::splat(simd, *head.0.add(row + r)));
+            let mut sums = [T::splat(simd, T::default()); R];
+            let mut z = self.signals.at(0, row);
+            let mut cotangent = cotangent.as_ptr();
+            for panel in 0..self.shape.count() {
+                let vectors = self.shape.vectors(panel);
+                for v in 0..vectors {
+                    let signal = T::load::<S>(cotangent.add(v * lanes));
+                    for r in 0..R {
+                        let at = z.add(r * width + v * lanes);
+                        let value = T::load::<S>(at);
+                        sums[r] = T::mul_add(simd, signal, shape.value::<T, S>(simd, value), sums[r]);
+                        T::store::<S>(at, shape.slope_times::<T, S>(simd, value, T::mul(simd, weights[r], signal)));
+                    }
+                }
+                z = z.wrapping_add(self.signals.rows * width);
+                cotangent = cotangent.wrapping_add(width);
+            }
+            if let Some(gradient) = gradient {
+                for (r, sum) in sums.into_iter().enumerate() {
+                    *gradient.add(row + r) = T::reduce_sum(simd, sum).to_f64();
+                }
+            }
+        }
+    }
+
+    /// z → δ for the rows of one chunk.
+    #[inline(always)]
+    unsafe fn signals<S: Simd>(&self, simd: S, rows: Range<usize>) {
+        let (signals, activation) = (self.signals, self.activation);
+        match &self.source {
+            Source::SingleHead { head, cotangent, gradient } => {
+                with_shape!(activation, |shape| {
+                    let mut row = rows.start;
+                    // SAFETY: rows of this thread; the cotangent is padded to whole panels.
+                    unsafe {
+                        while row + HEAD_ROWS <= rows.end {
+                            self.head_rows::<S, _, HEAD_ROWS>(simd, shape, row, *head, cotangent, *gradient);
+                            row += HEAD_ROWS;
+                        }
+                        while row < rows.end {
+                            self.head_rows::<S, _, 1>(simd, shape, row, *head, cotangent, *gradient);
+                            row += 1;
+                        }
+                    }
+                });
+            }
+            Source::Layer { weights, above } => {
+                let mut mask = MaskBySlope { signals, activation };
+                let panels = 0..above.count();
+                // SAFETY: rows of this thread.
+                unsafe {
+                    into_panels(
+                        simd,
+                        rows.clone(),
+                        above.rows(),
+                        *weights,
+                        None,
+                        above,
+                        panels,
+                        self.waiting,
+                        &mut mask,
+                    );
+                }
+            }
+        }
+        let width = signals.width;
+        for &(unit, example, slope) in self.kinks.iter().filter(|kink| rows.contains(&kink.0)) {
+            // SAFETY: kinks lie inside the layer; weights are readable for these rows.
+            unsafe {
+                let raw = match &self.source {
+                    Source::SingleHead { head, cotangent, .. } => {
+                        (*head.0.add(unit)).to_f64() * cotangent[example].to_f64()
+                    }
+                    Source::Layer { weights, above } => (0..above.rows())
+                        .map(|k| {
+                            (*weights.start.add(unit * weights.row + k * weights.step)).to_f64()
+                                * above.get(k, example).to_f64()
+                        })
+                        .sum(),
+                };
+                *signals.at(example / width, unit).add(example % width) = T::from_f64(slope * raw);
+            }
+        }
+    }
+}
+
+impl<T: Real> WithSimd for Backward<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        // Signals from a layer above are made for all rows at once, which reads that layer's signals only once; those
+        // of a single head chunk by chunk, so that a chunk stays in the second-level cache until it is used.
+        let row_bytes = self.shape.count() * self.signals.width * size_of::<T>();
+        let chunk = ((128 << 10) / row_bytes.max(1)).max(8) & !7;
+        let from_layer = matches!(self.source, Source::Layer { .. });
+        if from_layer {
+            // SAFETY: the network sized all buffers and gave this thread these rows.
+            unsafe { self.signals(simd, self.rows.clone()) };
+        }
+        let mut row = self.rows.start;
+        while row < self.rows.end {
+            let rows = row..(row + chunk).min(self.rows.end);
+            // SAFETY: the network sized all buffers and gave this thread these rows.
+            unsafe {
+                if !from_layer {
+                    self.signals(simd, rows.clone());
+                }
+                let start = self.signals.start.cast_const();
+                if let Some(weights) = &self.weights {
+                    if weights.input.rows() <= NARROW {
+                        let cols = weights.input.rows();
+                        let gradient = weights.gradient;
+                        narrow_rows(simd, rows.clone(), (start, self.shape), weights.input, |row, values: &[T]| {
+                            for (i, value) in values[..cols].iter().enumerate() {
+                                *gradient.add(row * cols + i) = value.to_f64();
+                            }
+                        });
+                    } else {
+                        let mut store = StoreRows { gradient: weights.gradient, cols: weights.turned.cols() };
+                        let panels = 0..weights.turned.count();
+                        weight_rows(simd, rows.clone(), (start, self.shape), weights.turned, panels, &mut store);
+                    }
+                }
+                if let Some(bias) = self.bias {
+                    for row in rows.clone() {
+                        let mut sum = T::splat(simd, T::default());
+                        for panel in 0..self.shape.count() {
+                            for v in 0..self.shape.vectors(panel) {
+                                sum = T::add(
+                                    simd,
+                                    sum,
+                                    T::load::<S>(self.signals.at(panel, row).add(v * T::lanes::<S>())),
+                                );
+                            }
+                        }
+                        *bias.add(row) = T::reduce_sum(simd, sum).to_f64();
+                    }
+                }
+            }
+            row = rows.end;
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! The lowest layer of a network whose inputs are mostly zero, such as images of digits.
+//!
+//! Both large products of a step then have a sparse factor X (examples × features), which is kept as [`Bundles`] of
+//! examples and of features:
+//!
+//! ```text
+//! Zᵀ = X Wᵀ + b  from bundles of examples,     (∂L/∂W)ᵀ = Xᵀ Δᵀ  from bundles of features
+//! ```
+//!
+//! The other factor, Wᵀ or Δᵀ, lies in panels of a few units that stay in the cache while all bundles pass. A step along
+//! the gradient moves the weights tile by tile as their gradient is made, and the copy in panels with them: the gradient
+//! is never written down, and the next forward pass finds its weights ready.
+
+use std::ops::Range;
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::bundles::{BUNDLE, Bundles, panel_width};
+use super::forward::{Activate, After};
+use super::raw::{RawPanels, transpose_rows, turn};
+use super::{DenseNetwork, Layer, share};
+use crate::linalg::{Matrix, Panels, Real, SharedSlice, Team};
+use crate::params::Stamped;
+
+/// The largest share of entries that are not zero, and the fewest features, with which bundles are faster than panels.
+const DENSITY: f64 = 0.25;
+const FEATURES: usize = 64;
+
+/// Features whose gradients are made before they are turned, and the most units of a panel.
+const TILE: usize = 32;
+const UNITS: usize = 64;
+
+/// Examples in bundles, and the weights of the layer that reads them.
+pub(super) struct Sparse<T> {
+    /// The examples in use, one after the other, and zeros up to whole bundles of both examples and features.
+    rows: Vec<T>,
+    count: usize,
+    /// Whether they are all there are.
+    whole: bool,
+    features: usize,
+    by_example: Bundles<T>,
+    by_feature: Bundles<T>,
+    /// Whether `by_feature` are those of `rows`.
+    turned: bool,
+    /// For each panel of units: Wᵀ, feature by feature, then the biases.
+    weights: Vec<T>,
+    /// For each panel of units: the back-signals, example by example.
+    signals: Vec<T>,
+}
+
+/// What becomes of the lowest layer's gradient.
+#[derive(Clone, Copy)]
+pub(super) enum Target {
+    /// It is written here, row-major.
+    Gradient(*mut f64),
+    /// The weights here move by this factor times the gradient, and their copies with them.
+    Step(*mut f64, f64),
+}
+// SAFETY: threads write disjoint rows; the owner waits for all of them.
+unsafe impl Send for Target {}
+// SAFETY: as above.
+unsafe impl Sync for Target {}
+
+impl<T: Real> Sparse<T> {
+    /// For inputs that are sparse enough.
+    pub fn of(inputs: &Matrix, units: usize) -> Option<Self> {
+        let filled = inputs.data.iter().filter(|x| **x != 0.0).count();
+        let pays = inputs.cols >= FEATURES && filled as f64 <= DENSITY * inputs.data.len() as f64;
+        let panels = units.div_ceil(panel_width::<T>());
+        pays.then(|| Self {
+            rows: Vec::new(),
+            count: 0,
+            whole: false,
+            features: inputs.cols,
+            by_example: Bundles::empty(),
+            by_feature: Bundles::empty(),
+            turned: false,
+            weights: vec![T::default(); panels * (inputs.cols + 1) * panel_width::<T>()],
+            signals: Vec::new(),
+        })
+    }
+
+    /// Numbers from one example of `rows` to the next.
+    fn stride(&self) -> usize {
+        self.features.next_multiple_of(BUNDLE)
+    }
+
+    /// Takes the examples `row(0)`, …, `row(count − 1)` of `source`.
+    pub fn take(&mut self, team: &Team, source: &Matrix, count: usize, row: impl Fn(usize) -> usize + Sync) {
+        let (stride, features) = (self.stride(), self.features);
+        (self.count, self.whole, self.turned) = (count, false, false);
+        self.rows.resize(count.next_multiple_of(BUNDLE) * stride, T::default());
+        let rows = SharedSlice::new(&mut self.rows);
+        share(team, count.div_ceil(BUNDLE), count * stride, |bundles| {
+            for example in bundles.start * BUNDLE..bundles.end * BUNDLE {
+                // SAFETY: every worker writes its own rows.
+                let own = unsafe { rows.part(example * stride..(example + 1) * stride) };
+                if example < count {
+                    let from = source.row(row(example));
+                    crate::numeric::wide(
+                        #[inline(always)]
+                        || own.iter_mut().zip(from).for_each(|(to, from)| *to = T::from_f64(*from)),
+                    );
+                } else {
+                    own.fill(T::default());
+                }
+            }
+        });
+        let rows = &self.rows;
+        self.by_example.fill((count, features), team, |bundle| {
+            let four: [&[T]; BUNDLE] = std::array::from_fn(|i| &rows[(bundle * BUNDLE + i) * stride..][..features]);
+            move |k| four.map(|row| row[k])
+        });
+    }
+
+    /// Takes all examples, unless they are those it has.
+    pub fn take_all(&mut self, team: &Team, source: &Matrix) {
+        if !self.whole {
+            self.take(team, source, source.rows, |n| n);
+            self.whole = true;
+        }
+    }
+
+    /// Bundles of features of the examples taken.
+    fn turn(&mut self, team: &Team) {
+        if !self.turned {
+            let (rows, stride) = (&self.rows, self.stride());
+            self.by_feature.fill((self.features, self.count), team, |bundle| {
+                let rows = &rows[bundle * BUNDLE..];
+                move |n| std::array::from_fn(|i| rows[n * stride + i])
+            });
+            self.turned = true;
+        }
+    }
+
+    /// Rounds the layer's weights and biases into panels.
+    pub fn pack_weights(&mut self, team: &Team, params: &[f64], layer: &Layer) {
+        let (features, width) = (self.features, panel_width::<T>());
+        let size = (features + 1) * width;
+        let panels = SharedSlice::new(&mut self.weights);
+        share(team, layer.outputs.div_ceil(width), 4 * layer.outputs * features, |range| {
+            for panel in range {
+                // SAFETY: every worker writes its own panels.
+                let own = unsafe { panels.part(panel * size..(panel + 1) * size) };
+                let units = panel * width..(panel * width + width).min(layer.outputs);
+                let mut few = [T::default(); UNITS * TILE];
+                for first in (0..features).step_by(TILE) {
+                    let count = TILE.min(features - first);
+                    for (u, unit) in units.clone().enumerate() {
+                        let row = &params[layer.weight + unit * features + first..][..count];
+                        few[u * TILE..].iter_mut().zip(row).for_each(|(to, from)| *to = T::from_f64(*from));
+                    }
+                    let to = own[first * width..(first + count) * width].as_mut_ptr();
+                    // SAFETY: `count` rows of `width` numbers lie there.
+                    unsafe { turn(few.as_ptr(), TILE, to, width, units.len(), count) };
+                }
+            }
+        });
+        self.pack_biases(params, layer);
+    }
+
+    fn pack_biases(&mut self, params: &[f64], layer: &Layer) {
+        let Some(bias) = layer.bias else { return };
+        let (features, width) = (self.features, panel_width::<T>());
+        let panels = self.weights.chunks_exact_mut((features + 1) * width);
+        for (panel, biases) in panels.zip(params[bias..bias + layer.outputs].chunks(width)) {
+            panel[features * width..].iter_mut().zip(biases).for_each(|(to, from)| *to = T::from_f64(*from));
+        }
+    }
+
+    /// z of all units for the examples taken, and what follows; `shape` is that of z.
+    pub fn forward(&mut self, team: &Team, arch: Arch, layer: &Layer, after: After<T>, shape: &Panels<T>) {
+        let (sparse, width) = (&*self, panel_width::<T>());
+        let cost = layer.outputs * self.features * self.count / BUNDLE;
+        share(team, layer.outputs.div_ceil(width), cost, |panels| {
+            arch.dispatch(Forward { sparse, panels, units: layer.outputs, after, shape });
+        });
+    }
+
+    /// The gradient of the layer's weights from its back-signals, whose shape is `shape`.
+    pub fn gradient(&mut self, team: &Team, arch: Arch, layer: &Layer, signals: RawPanels<T>, target: Target) {
+        self.turn(team);
+        let (features, width) = (self.features, panel_width::<T>());
+        let panels = layer.outputs.div_ceil(width);
+        self.signals.resize(panels * self.count * width, T::default());
+        let (by_feature, examples) = (&self.by_feature, self.count);
+        let (weights, turned) = (SharedSlice::new(&mut self.weights), SharedSlice::new(&mut self.signals));
+        share(team, panels, layer.outputs * features * examples / BUNDLE, |panels| {
+            for panel in panels {
+                let (size, rows) = ((features + 1) * width, examples * width);
+                // SAFETY: every worker has its own panels.
+                let (weights, turned) = unsafe {
+                    (weights.part(panel * size..(panel + 1) * size), turned.part(panel * rows..(panel + 1) * rows))
+                };
+                let units = panel * width..(panel * width + width).min(layer.outputs);
+                arch.dispatch(Gradient { by_feature, features, examples, units, signals, turned, weights, target });
+            }
+        });
+    }
+}
+
+/// The forward pass over some panels of units.
+struct Forward<'a, T: Real> {
+    sparse: &'a Sparse<T>,
+    panels: Range<usize>,
+    units: usize,
+    after: After<T>,
+    shape: &'a Panels<T>,
+}
+
+impl<T: Real> WithSimd for Forward<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { sparse, after, shape, .. } = self;
+        let (width, z) = (panel_width::<T>(), after.z);
+        let last = shape.count() - 1;
+        let columns = last * z.width + shape.vectors(last) * T::lanes::<S>();
+        let mut tile = [T::default(); BUNDLE * UNITS];
+        for panel in self.panels {
+            let units = panel * width..(panel * width + width).min(self.units);
+            let own = &sparse.weights[panel * (sparse.features + 1) * width..][..(sparse.features + 1) * width];
+            let biases = &own[sparse.features * width..];
+            let store = |example: usize, values: &[T]| {
+                let to = z.at(example / z.width, units.start).wrapping_add(example % z.width);
+                for (u, value) in values[..units.len()].iter().enumerate() {
+                    // SAFETY: `example` is below `columns`, and the units are this thread's.
+                    unsafe { *to.add(u * z.width) = *value };
+                }
+            };
+            for bundle in 0..sparse.by_example.count() {
+                // SAFETY: a panel of weights has a row for each feature, and one for the biases.
+                unsafe {
+                    sparse.by_example.product(simd, bundle, own.as_ptr(), biases.as_ptr(), tile.as_mut_ptr());
+                }
+                for (i, values) in tile[..BUNDLE * width].chunks_exact(width).enumerate() {
+                    if bundle * BUNDLE + i < columns {
+                        store(bundle * BUNDLE + i, values);
+                    }
+                }
+            }
+            // what pads the examples to whole registers is computed with and must be finite
+            (sparse.by_example.count() * BUNDLE..columns).for_each(|example| store(example, biases));
+            for panel in 0..shape.count() {
+                let vectors = shape.vectors(panel);
+                simd.vectorize(Activate { after: &after, row: units.start, panel, rows: units.len(), vectors });
+            }
+            if let (Some(output), Some(turned)) = (after.output, after.turned) {
+                // SAFETY: the units are this thread's.
+                unsafe { transpose_rows(units, sparse.count, output, turned) };
+            }
+        }
+    }
+}
+
+/// The gradient of one panel of units.
+struct Gradient<'a, T: Real> {
+    by_feature: &'a Bundles<T>,
+    features: usize,
+    examples: usize,
+    units: Range<usize>,
+    /// The back-signals (units × examples), and room for a panel of them turned.
+    signals: RawPanels<T>,
+    turned: &'a mut [T],
+    /// The units' weights in panels.
+    weights: &'a mut [T],
+    target: Target,
+}
+
+impl<T: Real> WithSimd for Gradient<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { by_feature, features, examples, units, signals, turned, weights, target } = self;
+        let (width, count) = (panel_width::<T>(), units.len());
+        for (panel, rows) in turned.chunks_mut(signals.width * width).enumerate() {
+            // SAFETY: back-signals of these units; `rows` are as many as there are examples in the panel.
+            unsafe {
+                turn(signals.at(panel, units.start), signals.width, rows.as_mut_ptr(), width, count, rows.len() / width)
+            };
+        }
+        let none = [T::default(); UNITS];
+        let (mut tile, mut rows) = ([T::default(); TILE * UNITS], [T::default(); UNITS * TILE]);
+        debug_assert_eq!(turned.len(), examples * width);
+        for first in (0..features).step_by(TILE) {
+            let few = TILE.min(features - first);
+            let bundles = first / BUNDLE..(first + few).div_ceil(BUNDLE);
+            let moves = match target {
+                Target::Step(..) if by_feature.all_zero(bundles.clone()) => continue,
+                Target::Step(..) => true,
+                Target::Gradient(_) => false,
+            };
+            for (bundle, out) in bundles.zip(tile.chunks_exact_mut(BUNDLE * width)) {
+                // SAFETY: the panel of back-signals has a row for each example.
+                unsafe { by_feature.product(simd, bundle, turned.as_ptr(), none.as_ptr(), out.as_mut_ptr()) };
+            }
+            // SAFETY: both tiles are large enough for `few` features of `count` units.
+            unsafe { turn(tile.as_ptr(), width, rows.as_mut_ptr(), TILE, few, count) };
+            for (unit, row) in units.clone().zip(rows.chunks_exact_mut(TILE)) {
+                let at = unit * features + first;
+                // SAFETY: these entries of the unit's row are this thread's.
+                unsafe {
+                    match target {
+                        Target::Gradient(gradient) => {
+                            let to = std::slice::from_raw_parts_mut(gradient.add(at), few);
+                            to.iter_mut().zip(&*row).for_each(|(to, from)| *to = from.to_f64());
+                        }
+                        Target::Step(weights, factor) => {
+                            let weights = std::slice::from_raw_parts_mut(weights.add(at), few);
+                            for (weight, entry) in weights.iter_mut().zip(row) {
+                                *weight += factor * entry.to_f64();
+                                *entry = T::from_f64(*weight);
+                            }
+                        }
+                    }
+                }
+            }
+            if moves {
+                let to = weights[first * width..(first + few) * width].as_mut_ptr();
+                // SAFETY: `few` rows of `width` numbers lie there.
+                unsafe { turn(rows.as_ptr(), TILE, to, width, count, few) };
+            }
+        }
+    }
+}
+
+impl<T: Real> DenseNetwork<T> {
+    /// Whether a step can move the lowest layer as its gradient is made.
+    pub(super) fn moves_in_one_pass(&self) -> bool {
+        self.sparse.is_some() && !self.layers[0].frozen && !self.in_pieces()
+    }
+
+    /// [`crate::models::Model::descend`] in one pass; `scratch` takes the gradient of all but the lowest weights.
+    pub(super) fn descend_in_one_pass(
+        &mut self,
+        params: &mut Stamped,
+        cotangent: &[f64],
+        factor: f64,
+        scratch: &mut [f64],
+    ) {
+        let stamp = params.change(|params| {
+            self.pull_signals(params, cotangent, Some(scratch));
+            let (start, end) = (self.layers[0].weight, self.layers[0].end());
+            self.lowest_gradient(Target::Step(params[start..end].as_mut_ptr(), factor));
+            debug_assert_eq!(start, 0, "the lowest weights come first");
+            crate::linalg::add_scaled(&mut params[end..], factor, &scratch[end..]);
+            self.rounded.round(params, end);
+            if let Some(sparse) = &mut self.sparse {
+                sparse.pack_biases(params, &self.layers[0]);
+            }
+        });
+        self.rounded.stamp = Some(stamp);
+    }
+
+    /// The gradient of a sparse lowest layer after the back-signals are made.
+    pub(super) fn lowest_gradient(&mut self, target: Target) {
+        if let Some(sparse) = &mut self.sparse {
+            let signals = RawPanels::new(&mut self.hidden[0].signals);
+            sparse.gradient(&self.team, self.arch, &self.layers[0], signals, target);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Architecture, Inputs};
+    use super::*;
+    use crate::models::{Activation, Model};
+    use crate::numeric::Streams;
+
+    const EXAMPLES: usize = 45;
+    const INPUTS: usize = 70;
+
+    /// One entry in six is not zero; an example and some neighbouring features have none.
+    fn images() -> Matrix {
+        let mut inputs = Matrix::zeros(EXAMPLES, INPUTS);
+        Streams::new(1).stream("data").fill_normal(&mut inputs.data);
+        let mut kept = Streams::new(2).stream("data");
+        for (i, x) in inputs.data.iter_mut().enumerate() {
+            let (n, k) = (i / INPUTS, i % INPUTS);
+            if kept.below(6) > 0 || n == 7 || (20..33).contains(&k) {
+                *x = 0.0;
+            }
+        }
+        inputs
+    }
+
+    /// The same network on bundles and on panels.
+    fn twins<T: Real>(architecture: &Architecture, threads: usize) -> [DenseNetwork<T>; 2] {
+        let inputs = images();
+        let sparse = DenseNetwork::new(architecture.clone(), &inputs, threads).unwrap();
+        assert!(sparse.sparse.is_some(), "sparse enough");
+        let mut full = DenseNetwork::new(architecture.clone(), &inputs, threads).unwrap();
+        (full.sparse, full.all) = (None, Inputs::new(&inputs));
+        [sparse, full]
+    }
+
+    /// Everything a network answers, while its parameters move in steps of both kinds.
+    fn walk<T: Real>(network: &mut DenseNetwork<T>, in_one_pass: bool) -> Vec<f64> {
+        let mut start = vec![0.0; network.layout().len()];
+        Streams::new(3).stream("init").fill_normal(&mut start);
+        start.iter_mut().for_each(|w| *w *= 0.1);
+        let (mut params, mut gradient, mut seen) = (Stamped::new(start), Vec::new(), Vec::new());
+        for step in 0..7 {
+            gradient.resize(params.len(), f64::NAN);
+            let rows: Vec<usize> = (0..17 + step % 3).map(|n| (7 * n + 11 * step) % EXAMPLES).collect();
+            network.select((step != 2 && step != 5).then_some(&rows[..]));
+            let scores = if in_one_pass { network.scores_of(&params) } else { network.scores(&params) }.to_vec();
+            let cotangent: Vec<f64> = scores.iter().enumerate().map(|(i, s)| 0.1 * s - 0.01 * i as f64).collect();
+            if in_one_pass {
+                network.descend(&mut params, &cotangent, -0.03, &mut gradient);
+            } else {
+                network.pull_back(&params, &cotangent, &mut gradient);
+                seen.extend(&gradient);
+                network.step_along(&mut params, -0.03, &gradient);
+            }
+            if step == 3 {
+                params[5] += 0.25; // somebody else's change must be seen by the next forward pass
+            }
+            seen.extend(scores);
+        }
+        if !in_one_pass {
+            seen.extend(network.per_example_gradients(&params, 0).data);
+            seen.extend(network.gradient_gram(&params).data);
+            seen.extend(network.smallest_preactivation(&params));
+            seen.extend(network.kinks(&params, 1e-2).iter().map(|kink| (kink.unit * EXAMPLES + kink.example) as f64));
+        }
+        assert!(seen.iter().all(|x| x.is_finite()));
+        seen.extend(&params[..]);
+        seen
+    }
+
+    fn check<T: Real>() {
+        for (widths, outputs, biases, frozen) in [
+            (vec![100], 3, [false; 4], [false; 4]),
+            (vec![64], 2, [true; 4], [false; 4]),
+            (vec![70, 9], 1, [true, false, true, false], [false; 4]),
+            (vec![65, 9, 5], 3, [true; 4], [false, true, false, false]),
+            (vec![40, 9], 3, [true; 4], [true, false, false, false]),
+        ] {
+            let layers = widths.len() + 1;
+            let architecture = Architecture {
+                inputs: INPUTS,
+                outputs,
+                activation: Activation::Relu,
+                biases: biases[..layers].to_vec(),
+                frozen: frozen[..layers].to_vec(),
+                output_scale: 0.5,
+                widths,
+            };
+            let mut answers = Vec::new();
+            for threads in [1, 2] {
+                let [mut sparse, mut full] = twins::<T>(&architecture, threads);
+                answers.push((walk(&mut sparse, false), walk(&mut sparse, true)));
+                answers.push((walk(&mut full, false), walk(&mut full, true)));
+            }
+            for other in &answers[1..] {
+                assert!(&answers[0] == other, "{architecture:?}");
+            }
+            let params = architecture.layout().unwrap().len();
+            let (two, one) = &answers[0];
+            assert_eq!(one[one.len() - params..], two[two.len() - params..], "one pass moves as two do");
+        }
+    }
+
+    #[test]
+    fn bundles_have_the_bits_of_panels() {
+        check::<f64>();
+        check::<f32>();
+    }
+
+    #[test]
+    fn only_inputs_that_are_mostly_zero_go_into_bundles() {
+        let mut inputs = images();
+        assert!(Sparse::<f32>::of(&inputs, 10).is_some());
+        inputs.data.iter_mut().for_each(|x| *x += 1.0);
+        assert!(Sparse::<f32>::of(&inputs, 10).is_none());
+        assert!(Sparse::<f32>::of(&Matrix::zeros(9, FEATURES - 1), 10).is_none());
+    }
+}
