@@ -59,7 +59,7 @@ fn attacks_agree_with_foolbox_and_stay_above_certified_radii() {
     );
     let attacks: [AttackSpec; 2] = [text.parse().expect("an attack"), AttackSpec::deep_fool()];
     let own = attacks.map(|attack| attack.distances(&victim, &right, 2).expect("distances"));
-    let certified = victim.certify(&right, &[], 2).expect("radii");
+    let certified = victim.certify(&right, 2).expect("radii");
     let requests = [
         json!({ "attack": "carlini-wagner", "binary_search_steps": search, "steps": steps, "stepsize": rate,
                 "initial_const": constant, "abort_early": false }),
