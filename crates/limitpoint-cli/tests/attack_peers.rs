@@ -2,9 +2,9 @@
 
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use limitpoint::data::{Digits, Targets};
 use limitpoint::experiments::load_weights;
@@ -59,7 +59,7 @@ fn attacks_agree_with_foolbox_and_stay_above_certified_radii() {
     );
     let attacks: [AttackSpec; 2] = [text.parse().expect("an attack"), AttackSpec::deep_fool()];
     let own = attacks.map(|attack| attack.distances(&victim, &right, 2).expect("distances"));
-    let certified = victim.certify(&right, &[], 2).expect("radii");
+    let certified = victim.certify(&right, 2).expect("radii");
     let requests = [
         json!({ "attack": "carlini-wagner", "binary_search_steps": search, "steps": steps, "stepsize": rate,
                 "initial_const": constant, "abort_early": false }),
@@ -133,29 +133,18 @@ fn ask(
         std::fs::write(format!("{folder}/{name}"), content).expect("a file");
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src/commands/bench/attack.py");
-    let mut child = Command::new(python)
-        .args([script, &folder, engine, "1"])
-        .env("OMP_NUM_THREADS", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
+    let lines: String = requests.iter().map(|request| format!("{request}\n")).collect();
+    std::fs::write(format!("{folder}/requests"), lines).expect("a file");
+    let output = Command::new(python)
+        .args([script, engine, "1", &folder])
+        .stdin(File::open(format!("{folder}/requests")).expect("requests"))
+        .output()
         .expect("the Python starts");
-    let mut input = child.stdin.take().expect("a pipe");
-    for request in requests {
-        writeln!(input, "{request}").expect("a request");
-    }
-    drop(input);
-    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-    let mut next = || -> Value {
-        let line = lines.next().expect("an answer").expect("text");
-        serde_json::from_str(&line).expect("a line of JSON")
-    };
-    assert_eq!(next()["ready"], engine);
-    let answers = requests.iter().map(|_| {
-        let answer = next();
-        answer["distances"].as_array().expect("distances").iter().map(Value::as_f64).collect()
-    });
-    let answers = answers.collect();
-    assert!(child.wait().expect("the Python ends").success());
-    answers
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    let lines: Vec<Value> =
+        stdout(&output).lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+    assert_eq!((&lines[0]["ready"], lines.len()), (&json!(engine), requests.len() + 1));
+    let distances =
+        |answer: &Value| answer["distances"].as_array().expect("distances").iter().map(Value::as_f64).collect();
+    lines[1..].iter().map(distances).collect()
 }

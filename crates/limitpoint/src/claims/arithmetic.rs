@@ -24,6 +24,11 @@ pub(super) fn angle(a: &[f64], b: &[f64]) -> f64 {
     2.0 * (0.5 * chord).min(1.0).asin()
 }
 
+/// Whether there are several values, each above the one before; a NaN is above nothing.
+pub(super) fn rising(values: &[f64]) -> bool {
+    values.len() > 1 && values.windows(2).all(|pair| pair[1] > pair[0])
+}
+
 /// The largest relative fall from one value to the next; 0 for values that never fall.
 pub(super) fn largest_fall(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values = values.into_iter();

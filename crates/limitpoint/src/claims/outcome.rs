@@ -111,6 +111,11 @@ fn vector(values: &[f64]) -> String {
     format!("({}{})", shown.join(", "), if values.len() > 6 { ", …" } else { "" })
 }
 
+/// Values with four decimals.
+pub(super) fn decimals(values: &[f64]) -> String {
+    values.iter().map(|value| format!("{value:.4}")).collect::<Vec<_>>().join(", ")
+}
+
 /// The outcome of a claim, as files and other programs read it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClaimRecord {

@@ -3,7 +3,7 @@
 use super::record::{DecisionMap, FeatureImages, Portrait};
 use crate::data::{Dataset, Targets};
 use crate::linalg::{Matrix, norm2};
-use crate::models::{Compute, ModelError, ModelSpec};
+use crate::models::{Compute, MarginMap, ModelError, ModelSpec};
 use crate::params::ParamLayout;
 
 /// Grid points along each axis of a decision map.
@@ -45,10 +45,7 @@ fn decision_map(model: &ModelSpec, data: &Dataset, params: &[f64]) -> Result<Opt
     };
     let (x, y) = (axis(0), axis(1));
     let points: Vec<[f64; 2]> = y.iter().flat_map(|&v| x.iter().map(move |&u| [u, v])).collect();
-    let outputs = match &data.targets {
-        Targets::Classes { count, .. } => *count,
-        _ => 1,
-    };
+    let outputs = MarginMap::new(&data.targets).outputs();
     let grid = Matrix { rows: points.len(), cols: 2, data: points.concat() };
     let mut machine = model.build(&grid, outputs, Compute::default())?;
     let scores = machine.scores(params);

@@ -1,6 +1,6 @@
 //! Diagonal linear networks.
 
-use super::{DegreeGroup, Homogeneity, Model, ModelError};
+use super::{DegreeGroup, Homogeneity, Model, ModelError, choose};
 use crate::linalg::Matrix;
 use crate::params::ParamLayout;
 
@@ -78,11 +78,7 @@ impl Model for DiagonalNetwork {
     }
 
     fn select(&mut self, rows: Option<&[usize]>) {
-        self.rows.clear();
-        match rows {
-            Some(rows) => self.rows.extend_from_slice(rows),
-            None => self.rows.extend(0..self.inputs.rows),
-        }
+        choose(&mut self.rows, rows, self.inputs.rows);
     }
 
     fn scores(&mut self, params: &[f64]) -> &[f64] {

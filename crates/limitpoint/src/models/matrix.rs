@@ -1,6 +1,6 @@
 //! Matrix models: one matrix of weights, or a product of several.
 
-use super::{DegreeGroup, Homogeneity, Model, ModelError};
+use super::{DegreeGroup, Homogeneity, Model, ModelError, choose};
 use crate::linalg::{Matrix, add_scaled, dot, matmul, matmul_nt, matmul_tn};
 use crate::params::ParamLayout;
 
@@ -185,11 +185,7 @@ impl Model for MatrixModel {
     }
 
     fn select(&mut self, rows: Option<&[usize]>) {
-        self.chosen.clear();
-        match rows {
-            Some(rows) => self.chosen.extend_from_slice(rows),
-            None => self.chosen.extend(0..self.inputs.rows),
-        }
+        choose(&mut self.chosen, rows, self.inputs.rows);
     }
 
     fn scores(&mut self, params: &[f64]) -> &[f64] {

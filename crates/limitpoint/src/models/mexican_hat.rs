@@ -23,7 +23,7 @@
 //! `exponent` keeps both. With either, ψ = 0 repels (ψ grows like e^{s⁴} along it), and nearby paths end in the bottom
 //! of the groove, ψ → π/2, where they go around as well, about 4s³ or 4s⁴ times slower.
 
-use super::{DegreeGroup, Homogeneity, Model, ModelError};
+use super::{DegreeGroup, Homogeneity, Model, ModelError, choose};
 use crate::linalg::Matrix;
 use crate::params::ParamLayout;
 
@@ -179,11 +179,7 @@ impl Model for MexicanHat {
     }
 
     fn select(&mut self, rows: Option<&[usize]>) {
-        self.rows.clear();
-        match rows {
-            Some(rows) => self.rows.extend_from_slice(rows),
-            None => self.rows.extend(0..self.features.len()),
-        }
+        choose(&mut self.rows, rows, self.features.len());
     }
 
     fn scores(&mut self, params: &[f64]) -> &[f64] {

@@ -162,6 +162,15 @@ fn score_anew<M: Model + ?Sized>(model: &mut M, params: &[f64], entry: usize, ch
     model.scores(params);
 }
 
+/// Makes `chosen` the batch that [`Model::select`] asks for: these rows, or all `count`.
+fn choose(chosen: &mut Vec<usize>, rows: Option<&[usize]>, count: usize) {
+    chosen.clear();
+    match rows {
+        Some(rows) => chosen.extend_from_slice(rows),
+        None => chosen.extend(0..count),
+    }
+}
+
 /// What a model can refuse.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]

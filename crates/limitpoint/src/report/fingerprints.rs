@@ -1,12 +1,13 @@
 //! Fingerprints of optimisers on one page.
 
 use super::html::{escape, fill};
+use super::sheet::Sheet;
 use super::svg::{radar_figure, sketch_figure};
 use crate::claims::Sketch;
 use crate::fingerprint::{Fingerprint, Phase};
 
-const PAGE: &str = include_str!("assets/fingerprints.html");
-const STYLE: &str = concat!(include_str!("assets/style.css"), include_str!("assets/gallery.css"));
+const CONTENT: &str = include_str!("assets/fingerprints.html");
+const STYLE: &str = include_str!("assets/fingerprints.css");
 
 /// Fingerprints as one HTML page that loads nothing: the radar of all, then each with its answer, the course of its
 /// margins and its tables.
@@ -17,17 +18,12 @@ const STYLE: &str = concat!(include_str!("assets/style.css"), include_str!("asse
 /// ```
 pub fn fingerprints(found: &[Fingerprint]) -> String {
     let count = if found.len() == 1 { "1 optimiser".to_owned() } else { format!("{} optimisers", found.len()) };
-    let facts = format!("<li>{count}</li><li>limitpoint {}</li>", env!("CARGO_PKG_VERSION"));
     let radar = radar_figure(found).map_or_else(String::new, |figure| figure.svg);
     let articles: String = found.iter().map(article).collect();
-    let values = [
-        ("title", "Which geometry does it maximise?"),
-        ("style", STYLE),
-        ("facts", &facts),
-        ("radar", &radar),
-        ("fingerprints", &articles),
-    ];
-    fill(PAGE, &values)
+    let title = "Which geometry does it maximise?";
+    let (facts, content) =
+        (format!("<li>{count}</li>"), fill(CONTENT, &[("radar", &radar), ("fingerprints", &articles)]));
+    Sheet { kind: "fingerprints", title, heading: title, style: STYLE, facts: &facts, content: &content }.page()
 }
 
 fn article(found: &Fingerprint) -> String {

@@ -1,11 +1,11 @@
 //! Claims of the papers with their verdicts and figures, on one page.
 
 use super::html::{escape, fill};
+use super::sheet::Sheet;
 use super::svg::sketch_figure;
 use crate::claims::{Check, ClaimRecord};
 
-const PAGE: &str = include_str!("assets/gallery.html");
-const STYLE: &str = concat!(include_str!("assets/style.css"), include_str!("assets/gallery.css"));
+const CONTENT: &str = include_str!("assets/gallery.html");
 
 /// The claims as one HTML page that loads nothing: verdicts in a table, then each claim with its figures and numbers.
 ///
@@ -18,17 +18,15 @@ pub fn gallery(title: &str, claims: &[ClaimRecord]) -> String {
     let seconds: f64 = claims.iter().map(|claim| claim.seconds).sum();
     let scale = claims.first().map_or("", |claim| claim.scale.as_str());
     let facts = format!(
-        "<li><b>{expected} of {}</b> verdicts as expected</li><li>{} scale</li><li>{seconds:.0} seconds</li><li>limitpoint {}</li>",
+        "<li><b>{expected} of {}</b> verdicts as expected</li><li>{} scale</li><li>{seconds:.0} seconds</li>",
         claims.len(),
         if scale.is_empty() { "no" } else { scale },
-        env!("CARGO_PKG_VERSION")
     );
     let rows: String = claims.iter().map(row).collect();
     let articles: String = claims.iter().map(article).collect();
     let title = escape(title);
-    let values =
-        [("title", title.as_str()), ("style", STYLE), ("facts", &facts), ("rows", &rows), ("claims", &articles)];
-    fill(PAGE, &values)
+    let content = fill(CONTENT, &[("rows", &rows), ("claims", &articles)]);
+    Sheet { kind: "claims", title: &title, heading: &title, style: "", facts: &facts, content: &content }.page()
 }
 
 /// Class, mark and words of a verdict.

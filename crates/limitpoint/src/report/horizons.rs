@@ -1,12 +1,13 @@
 //! What a potential tends to, on one page.
 
 use super::html::{escape, fill};
+use super::sheet::Sheet;
 use super::svg::sketch_figure;
 use crate::claims::Sketch;
 use crate::potentials::{ScalarSample, Survey};
 
-const PAGE: &str = include_str!("assets/horizon.html");
-const STYLE: &str = concat!(include_str!("assets/style.css"), include_str!("assets/gallery.css"));
+const CONTENT: &str = include_str!("assets/horizon.html");
+const STYLE: &str = include_str!("assets/horizon.css");
 
 /// The survey of a potential as one HTML page that loads nothing: the answer, figures of R, R″, Q, the level sets of the
 /// gauge and its local degree, and the gauge at finite scales.
@@ -32,7 +33,6 @@ pub fn horizon_page(survey: &Survey) -> String {
     if let Some(condition) = &survey.curvature_condition {
         facts += &fact("curvature condition", condition.shape.holds);
     }
-    facts += &format!("<li>limitpoint {}</li>", env!("CARGO_PKG_VERSION"));
     let remarks: String =
         survey.remarks.iter().map(|text| format!("<p class=\"explain\">{}</p>\n", escape(text))).collect();
     let planar: String = [level_sets(survey), local_degrees(survey)].iter().map(figure).collect();
@@ -42,20 +42,17 @@ pub fn horizon_page(survey: &Survey) -> String {
         curve(survey, "conjugate", "Q(∇R(t)) = t R′(t) − R(t)", "Q(∇R(t))", |sample| sample.conjugate),
     ];
     let curves: String = parts.iter().map(figure).collect();
-    let (potential, heading) = (escape(&survey.potential), escape(&survey.title));
     let (answer, table) = (escape(&sentence(&survey.answer)), table(survey));
     let values = [
-        ("potential", potential.as_str()),
-        ("heading", &heading),
-        ("style", STYLE),
-        ("facts", &facts),
-        ("answer", &answer),
+        ("answer", answer.as_str()),
         ("remarks", &remarks),
         ("planar", &planar),
         ("curves", &curves),
         ("table", &table),
     ];
-    fill(PAGE, &values)
+    let (content, title) = (fill(CONTENT, &values), format!("Horizon of {}", escape(&survey.potential)));
+    let heading = format!("<code>{}</code>", escape(&survey.title));
+    Sheet { kind: "horizon", title: &title, heading: &heading, style: STYLE, facts: &facts, content: &content }.page()
 }
 
 fn fact(what: &str, holds: bool) -> String {

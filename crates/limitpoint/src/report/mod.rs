@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `html.rs` | the page: words and tables, put together with the assets |
 //! | `page_data.rs` | what the page's script draws, as JSON |
+//! | `sheet.rs` | what the pages without a script share |
 //! | `gallery.rs` | claims of the papers with their verdicts and figures, on one page |
 //! | `fingerprints.rs` | fingerprints of optimisers on one page |
 //! | `horizons.rs` | what a potential tends to, on one page |
@@ -24,6 +25,7 @@ mod horizons;
 mod html;
 mod page_data;
 mod robustness;
+mod sheet;
 mod svg;
 
 pub use fingerprints::fingerprints;

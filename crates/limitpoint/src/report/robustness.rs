@@ -1,13 +1,14 @@
 //! Robustness of trained models on one page.
 
 use super::html::{escape, fill};
+use super::sheet::Sheet;
 use super::svg::{Figure, sketch_figure};
 use crate::claims::robust_accuracy;
 use crate::experiments::{Part, RunRobustness};
 use crate::robustness::{Profile, Quartiles};
 
-const PAGE: &str = include_str!("assets/robustness.html");
-const STYLE: &str = concat!(include_str!("assets/style.css"), include_str!("assets/gallery.css"));
+const CONTENT: &str = include_str!("assets/robustness.html");
+const STYLE: &str = include_str!("assets/robustness.css");
 
 /// Robust accuracy and quartiles of trained models as one HTML page that loads nothing.
 ///
@@ -19,24 +20,15 @@ pub fn robustness_page(found: &[RunRobustness]) -> String {
     let count = found.iter().map(|one| one.run.as_str()).collect::<std::collections::BTreeSet<_>>().len();
     let models = if count == 1 { "1 model".to_owned() } else { format!("{count} models") };
     let attacks: Vec<String> = found.first().map_or_else(Vec::new, |one| one.profile.attacks.clone());
-    let facts = format!(
-        "<li>{models}</li><li>{}</li><li>limitpoint {}</li>",
-        escape(&attacks.join(", ")),
-        env!("CARGO_PKG_VERSION")
-    );
+    let facts = format!("<li>{models}</li><li>{}</li>", escape(&attacks.join(", ")));
     let figures: String = robustness_figures(found)
         .into_iter()
         .map(|(title, figure)| format!("<figure>{}<figcaption>{title}</figcaption></figure>\n", figure.svg))
         .collect();
     let tables: String = found.iter().map(table).collect();
-    let values = [
-        ("title", "How far is the nearest mistake?"),
-        ("style", STYLE),
-        ("facts", &facts),
-        ("figures", &figures),
-        ("tables", &tables),
-    ];
-    fill(PAGE, &values)
+    let title = "How far is the nearest mistake?";
+    let content = fill(CONTENT, &[("figures", &figures), ("tables", &tables)]);
+    Sheet { kind: "robustness", title, heading: title, style: STYLE, facts: &facts, content: &content }.page()
 }
 
 /// Robust accuracy of all models, one figure for each part of the data, with its title.

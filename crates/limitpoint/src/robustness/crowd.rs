@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::victim::Label;
 use super::{RobustnessError, Victim};
 use crate::linalg::{Panels, lanes};
 use crate::models::{InputMap, LayeredMap};
@@ -26,6 +27,40 @@ impl Queue<'_> {
     pub fn take(&self) -> Option<usize> {
         self.examples.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
     }
+
+    /// Takes up to `count` examples at a time until none is left; `search` finds a wrong point for each, or nothing.
+    pub fn in_groups(
+        &self,
+        victim: &Victim,
+        count: usize,
+        mut search: impl FnMut(&Group) -> Vec<Option<Vec<f64>>>,
+    ) -> Found {
+        let mut group = Group { origin: panel(victim.inputs().cols, count), labels: Vec::new(), blurs: Vec::new() };
+        let mut found = Found::new();
+        loop {
+            let examples: Vec<usize> = std::iter::from_fn(|| self.take()).take(count).collect();
+            if examples.is_empty() {
+                return found;
+            }
+            for (lane, example) in examples.iter().enumerate() {
+                set_column(&mut group.origin, lane, victim.inputs().row(*example));
+            }
+            group.labels = examples.iter().map(|example| victim.labels()[*example]).collect();
+            group.blurs = examples.iter().map(|example| victim.blur(*example)).collect();
+            for (example, point) in examples.into_iter().zip(search(&group)) {
+                found.push((example, point.and_then(|point| victim.distance(example, &point))));
+            }
+        }
+    }
+}
+
+/// Examples that are attacked together, one in each lane.
+pub(super) struct Group {
+    /// Where they are.
+    pub origin: Panels<f32>,
+    pub labels: Vec<Label>,
+    /// How far below zero a margin must be to count as wrong.
+    pub blurs: Vec<f64>,
 }
 
 /// What a worker reports: the example and the nearest wrong point, if one was found.

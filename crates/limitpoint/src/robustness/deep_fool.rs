@@ -1,7 +1,7 @@
 //! DeepFool.
 
 use super::Victim;
-use super::crowd::{Attack, Found, Queue, column, copy_lanes, panel, set_column, squared_norms};
+use super::crowd::{Attack, Found, Group, Queue, column, copy_lanes, panel, squared_norms};
 use super::victim::Label;
 use crate::linalg::Panels;
 use crate::models::InputMap;
@@ -26,7 +26,6 @@ pub(super) struct DeepFool {
 
 /// The panels of one worker.
 struct Desk {
-    origin: Panels<f32>,
     inputs: Panels<f32>,
     moved: Panels<f32>,
     gradient: Panels<f32>,
@@ -40,7 +39,6 @@ impl Attack for DeepFool {
         let wide = || panel(map.features(), count);
         let narrow = || panel(map.outputs(), count);
         let mut desk = Desk {
-            origin: wide(),
             inputs: wide(),
             moved: wide(),
             gradient: wide(),
@@ -48,42 +46,28 @@ impl Attack for DeepFool {
             scores: narrow(),
             cotangent: narrow(),
         };
-        let mut found = Found::new();
-        loop {
-            let examples: Vec<usize> = std::iter::from_fn(|| queue.take()).take(count).collect();
-            if examples.is_empty() {
-                return found;
-            }
-            self.chase(victim, map, &examples, &mut desk, &mut found);
-        }
+        queue.in_groups(victim, count, |group| self.chase(victim.bounds(), map, group, &mut desk))
     }
 }
 
 impl DeepFool {
-    /// Attacks as many examples as there are lanes.
+    /// Attacks all examples of a group; points that are wrong.
     fn chase(
         &self,
-        victim: &Victim,
+        bounds: [f64; 2],
         map: &mut dyn InputMap<f32>,
-        examples: &[usize],
+        Group { origin, labels, blurs }: &Group,
         desk: &mut Desk,
-        found: &mut Found,
-    ) {
+    ) -> Vec<Option<Vec<f64>>> {
         desk.moved.data_mut().fill(0.0);
-        for (lane, example) in examples.iter().enumerate() {
-            set_column(&mut desk.origin, lane, victim.inputs().row(*example));
-            set_column(&mut desk.inputs, lane, victim.inputs().row(*example));
-        }
+        desk.inputs.data_mut().copy_from_slice(origin.data());
         let width = desk.inputs.width();
-        let labels: Vec<Label> = examples.iter().map(|example| victim.labels()[*example]).collect();
-        let blurs: Vec<f64> = examples.iter().map(|example| victim.blur(*example)).collect();
         map.scores(&desk.inputs, &mut desk.scores);
         let rivals: Vec<Vec<usize>> =
             labels.iter().enumerate().map(|(lane, label)| self.rivals(*label, &desk.scores, lane)).collect();
         let tried = rivals.iter().map(Vec::len).max().unwrap_or(0);
-        let (mut done, mut lengths) = (vec![false; examples.len()], vec![0.0; width]);
-        let (mut distances, mut closer, mut norms) =
-            (vec![0.0f32; width], vec![false; examples.len()], vec![0.0; width]);
+        let (mut done, mut lengths) = (vec![false; labels.len()], vec![0.0; width]);
+        let (mut distances, mut closer, mut norms) = (vec![0.0f32; width], vec![false; labels.len()], vec![0.0; width]);
         for step in 0..=self.steps {
             if step > 0 {
                 map.scores(&desk.inputs, &mut desk.scores);
@@ -116,12 +100,9 @@ impl DeepFool {
                 }
                 copy_lanes(&desk.gradient, &mut desk.nearest, &closer);
             }
-            desk.step(&lengths, 1.0 + self.overshoot as f32, victim.bounds());
+            desk.step(origin, &lengths, 1.0 + self.overshoot as f32, bounds);
         }
-        for (lane, example) in examples.iter().enumerate() {
-            let point = done[lane].then(|| column(&desk.inputs, lane));
-            found.push((*example, point.and_then(|point| victim.distance(*example, &point))));
-        }
+        done.iter().enumerate().map(|(lane, done)| done.then(|| column(&desk.inputs, lane))).collect()
     }
 
     /// The other classes, those with the highest scores first, as many as are tried.
@@ -136,9 +117,9 @@ impl DeepFool {
 
 impl Desk {
     /// p ← p − length · nearest (the gradient of the margin points away from the boundary), x = x₀ + stretch · p.
-    fn step(&mut self, lengths: &[f32], stretch: f32, [lowest, highest]: [f64; 2]) {
+    fn step(&mut self, origin: &Panels<f32>, lengths: &[f32], stretch: f32, [lowest, highest]: [f64; 2]) {
         let (width, lowest, highest) = (self.inputs.width(), lowest as f32, highest as f32);
-        let (inputs, origin, moved) = (self.inputs.data_mut(), self.origin.data(), self.moved.data_mut());
+        let (inputs, origin, moved) = (self.inputs.data_mut(), origin.data(), self.moved.data_mut());
         let (nearest, lengths) = (self.nearest.data(), &lengths[..width]);
         wide(
             #[inline(always)]

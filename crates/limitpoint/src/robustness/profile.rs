@@ -9,7 +9,7 @@ use super::lipschitz::GlobalLipschitz;
 use super::local::LocalBound;
 use super::{AttackSpec, RobustnessError, Victim};
 use crate::data::Dataset;
-use crate::models::{Layered, ModelSpec};
+use crate::models::{Layered, MarginMap, ModelSpec};
 
 /// What is known about the robustness R(x) of one example.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -177,21 +177,15 @@ impl Victim {
             }
         }
         // up to the diagonal of the box, whatever the attacks found: two answers that can contradict each other
-        for (example, (lipschitz, certified)) in right.iter().zip(self.certify(&right, &[], threads)?) {
+        for (example, (lipschitz, certified)) in right.iter().zip(self.certify(&right, threads)?) {
             (examples[*example].lipschitz, examples[*example].certified) = (lipschitz, certified);
         }
         Ok(Profile { attacks: attacks.iter().map(ToString::to_string).collect(), examples })
     }
 
-    /// Certified radii of examples: by the global Lipschitz constant, and by the best of all bounds, looked for up to
-    /// `most`, one for each example, or to the diagonal of the box where there is none. No radius is beyond the
-    /// diagonal, from where on it says nothing, nor infinite.
-    pub fn certify(
-        &self,
-        examples: &[usize],
-        most: &[f64],
-        threads: usize,
-    ) -> Result<Vec<(f64, f64)>, RobustnessError> {
+    /// Certified radii of examples: by the global Lipschitz constant, and by the best of all bounds. Both are looked for
+    /// up to the diagonal of the box, from where on a radius says nothing.
+    pub fn certify(&self, examples: &[usize], threads: usize) -> Result<Vec<(f64, f64)>, RobustnessError> {
         let global = GlobalLipschitz::new(self.model())?;
         let local = LocalBound::new(self.model(), &global);
         let [lowest, highest] = self.bounds();
@@ -200,8 +194,7 @@ impl Victim {
             let (x, label) = (self.inputs().row(examples[place]), self.labels()[examples[place]]);
             let centre = Centre::new(self.model(), x);
             let everywhere = global.radius(label, &centre.margins(label)).min(diagonal);
-            let limit = most.get(place).copied().unwrap_or(f64::INFINITY).min(diagonal);
-            (everywhere, local.radius(x, label, &centre, everywhere, limit))
+            (everywhere, local.radius(x, label, &centre, everywhere, diagonal))
         };
         let next = AtomicUsize::new(0);
         let work = || {
@@ -242,10 +235,7 @@ pub fn profile(
     bounds: Option<[f64; 2]>,
     threads: usize,
 ) -> Result<Profile, RobustnessError> {
-    let outputs = match &data.targets {
-        crate::data::Targets::Classes { count, .. } => *count,
-        _ => 1,
-    };
+    let outputs = MarginMap::new(&data.targets).outputs();
     let bounds = bounds.map_or_else(|| Victim::usual_box(&[data]), Ok)?;
     Victim::new(Layered::new(model, params, data.dimension(), outputs)?, data, bounds)?.profile(attacks, threads)
 }

@@ -1,7 +1,7 @@
 //! Projected gradient descent in balls.
 
 use super::Victim;
-use super::crowd::{Attack, Found, Queue, column, copy_lanes, panel, set_column, squared_norms};
+use super::crowd::{Attack, Found, Group, Queue, column, copy_lanes, panel, squared_norms};
 use super::victim::Label;
 use crate::linalg::Panels;
 use crate::models::InputMap;
@@ -25,7 +25,6 @@ pub(super) struct Projected {
 
 /// The panels of one worker, and numbers per lane.
 struct Desk {
-    origin: Panels<f32>,
     inputs: Panels<f32>,
     gradient: Panels<f32>,
     best: Panels<f32>,
@@ -48,7 +47,6 @@ impl Attack for Projected {
         let narrow = || panel(map.outputs(), count);
         let width = wide().width();
         let mut desk = Desk {
-            origin: wide(),
             inputs: wide(),
             gradient: wide(),
             best: wide(),
@@ -61,45 +59,30 @@ impl Attack for Projected {
             just: Vec::new(),
             reached: vec![f32::INFINITY; width],
         };
-        let mut found = Found::new();
-        loop {
-            let examples: Vec<usize> = std::iter::from_fn(|| queue.take()).take(count).collect();
-            if examples.is_empty() {
-                return found;
-            }
-            self.search(victim, map, &examples, &mut desk, &mut found);
-        }
+        queue.in_groups(victim, count, |group| self.search(victim.bounds(), map, group, &mut desk))
     }
 }
 
 impl Projected {
-    /// Attacks as many examples as there are lanes.
+    /// Attacks all examples of a group; points that are wrong.
     fn search(
         &self,
-        victim: &Victim,
+        [lowest, highest]: [f64; 2],
         map: &mut dyn InputMap<f32>,
-        examples: &[usize],
+        Group { origin, labels, blurs }: &Group,
         desk: &mut Desk,
-        found: &mut Found,
-    ) {
-        for (lane, example) in examples.iter().enumerate() {
-            set_column(&mut desk.origin, lane, victim.inputs().row(*example));
-        }
-        let labels: Vec<Label> = examples.iter().map(|example| victim.labels()[*example]).collect();
-        let blurs: Vec<f64> = examples.iter().map(|example| victim.blur(*example)).collect();
-        let [lowest, highest] = victim.bounds();
+    ) -> Vec<Option<Vec<f64>>> {
         let diagonal = ((highest - lowest) * (map.features() as f64).sqrt()) as f32;
         let mut radii = vec![0.0f32; desk.norms.len()];
         // per lane: the largest radius that failed, the smallest that did not
-        let mut between = vec![[0.0f32, f32::INFINITY]; examples.len()];
+        let mut between = vec![[0.0f32, f32::INFINITY]; labels.len()];
         for search in 0..self.search_steps {
-            let (origin, inputs) = (desk.origin.data(), desk.inputs.data_mut());
-            inputs.copy_from_slice(origin);
+            desk.inputs.data_mut().copy_from_slice(origin.data());
             desk.distances.fill(0.0);
             desk.done.clear();
-            desk.done.resize(examples.len(), false);
+            desk.done.resize(labels.len(), false);
             for step in 0..=self.steps {
-                desk.judge(map, &labels, &blurs);
+                desk.judge(map, labels, blurs);
                 if desk.just.contains(&true) {
                     copy_lanes(&desk.inputs, &mut desk.best, &desk.just);
                 }
@@ -109,9 +92,9 @@ impl Projected {
                 map.pull_back(&desk.cotangent, &mut desk.gradient);
                 squared_norms(&desk.gradient, &mut desk.norms);
                 if search == 0 && step == 0 {
-                    desk.first_radii(&labels, &blurs, diagonal, &mut radii);
+                    desk.first_radii(labels, blurs, diagonal, &mut radii);
                 }
-                desk.step(&radii, self.rate as f32, victim.bounds());
+                desk.step(origin, &radii, self.rate as f32, [lowest, highest]);
             }
             for (lane, [failed, worked]) in between.iter_mut().enumerate() {
                 if desk.done[lane] {
@@ -123,10 +106,8 @@ impl Projected {
                     if worked.is_finite() { 0.5 * (*failed + *worked) } else { (2.0 * radii[lane]).min(diagonal) };
             }
         }
-        for (lane, example) in examples.iter().enumerate() {
-            let point = between[lane][1].is_finite().then(|| column(&desk.best, lane));
-            found.push((*example, point.and_then(|point| victim.distance(*example, &point))));
-        }
+        let nearest = between.iter().enumerate();
+        nearest.map(|(lane, [_, worked])| worked.is_finite().then(|| column(&desk.best, lane))).collect()
     }
 }
 
@@ -158,14 +139,14 @@ impl Desk {
     }
 
     /// A step in every lane that is not done, cut to the box and shortened to the radius.
-    fn step(&mut self, radii: &[f32], rate: f32, [lowest, highest]: [f64; 2]) {
+    fn step(&mut self, origin: &Panels<f32>, radii: &[f32], rate: f32, [lowest, highest]: [f64; 2]) {
         let (width, lowest, highest) = (self.inputs.width(), lowest as f32, highest as f32);
         self.factors.fill(0.0);
         for (lane, done) in self.done.iter().enumerate() {
             let length = self.norms[lane].sqrt();
             self.factors[lane] = if *done || length == 0.0 { 0.0 } else { rate * radii[lane] / length };
         }
-        let (inputs, origin, gradient) = (self.inputs.data_mut(), self.origin.data(), self.gradient.data());
+        let (inputs, origin, gradient) = (self.inputs.data_mut(), origin.data(), self.gradient.data());
         let (factors, distances) = (&mut self.factors[..width], &mut self.distances[..width]);
         wide(
             #[inline(always)]

@@ -4,7 +4,7 @@ use super::RobustnessError;
 use super::centre::Centre;
 use crate::data::{Dataset, Targets};
 use crate::linalg::{Matrix, Panels, norm2};
-use crate::models::Layered;
+use crate::models::{Layered, MarginMap};
 
 /// The answer that is right.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,10 +95,7 @@ impl Victim {
             return Err(RobustnessError::Box { lowest, highest });
         }
         let inputs = data.dense()?.into_owned();
-        let outputs = match &data.targets {
-            Targets::Classes { count, .. } => *count,
-            _ => 1,
-        };
+        let outputs = MarginMap::new(&data.targets).outputs();
         if (model.features(), model.outputs()) != (inputs.cols, outputs) {
             return Err(RobustnessError::Shapes {
                 model: (model.features(), model.outputs()),

@@ -1,16 +1,18 @@
 """Attacks a network with foolbox; answers one JSON line a request.
 
-Arguments: folder, engine (torch or jax), threads. FOLDER/attack.json gives the shapes of the layers (outputs, inputs), the
+Arguments: engine (torch or jax), threads, folder. FOLDER/attack.json gives the shapes of the layers (outputs, inputs), the
 number of examples, the labels and the walls of the box; attack.weights.f64 and attack.inputs.f64 hold doubles. The network has
 ReLU between its layers and no biases. Requests: {"attack": "carlini-wagner" or "deep-fool", settings of foolbox}.
 """
 import json
+import os
 import sys
 import time
 
-import numpy as np
+engine, threads, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+os.environ["OMP_NUM_THREADS"] = str(threads)
 
-folder, engine, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+import numpy as np
 
 
 def load():

@@ -4,12 +4,9 @@
 //! the same number of steps of Adam for each, no early end. Both compute in single precision; limitpoint checks what it
 //! found in double precision within its time.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
 use limitpoint::data::{Dataset, Targets};
 use limitpoint::linalg::Matrix;
 use limitpoint::models::{Layered, ModelSpec};
@@ -19,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::median;
-use super::peer::write_numbers;
+use super::peer::{Peer, write_numbers};
 use crate::args::Bench;
 use crate::commands::say;
 
@@ -52,7 +49,7 @@ pub fn measure(bench: &Bench, folder: &Path) -> anyhow::Result<Vec<Line>> {
     let attack: AttackSpec =
         format!("carlini-wagner(search_steps={SEARCH}, steps={STEPS}, abort_early=false)").parse()?;
     let mut peer = match &bench.python {
-        Some(python) => Peer::start(python, &victim, &labels, bench.threads, folder)?,
+        Some(python) => foolbox(python, &victim, &labels, bench.threads, folder)?,
         None => {
             say("no --python given: limitpoint alone is measured");
             None
@@ -69,7 +66,7 @@ pub fn measure(bench: &Bench, folder: &Path) -> anyhow::Result<Vec<Line>> {
             own.push(seconds);
         }
         if let Some(peer) = &mut peer {
-            let answer = peer.ask()?;
+            let answer = ask(peer)?;
             if round > 0 {
                 theirs.push(answer.seconds);
             }
@@ -136,81 +133,43 @@ pub fn text(lines: &[Line]) -> String {
     out
 }
 
-/// A Python process with foolbox.
-struct Peer {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
 #[derive(Debug, Deserialize)]
 struct Answer {
     seconds: f64,
     distances: Vec<Option<f64>>,
 }
 
-impl Peer {
-    /// Nothing if this Python lacks foolbox or PyTorch.
-    fn start(
-        python: &Path,
-        victim: &Victim,
-        labels: &[usize],
-        threads: usize,
-        folder: &Path,
-    ) -> anyhow::Result<Option<Self>> {
-        let layers: Vec<[usize; 2]> =
-            victim.model().layers.iter().map(|layer| [layer.weight.rows, layer.weight.cols]).collect();
-        let spec = json!({ "layers": layers, "labels": labels, "bounds": victim.bounds() });
-        std::fs::write(folder.join("attack.json"), spec.to_string())?;
-        let weights: Vec<f64> = victim.model().layers.iter().flat_map(|layer| layer.weight.data.clone()).collect();
-        write_numbers(folder, "attack.weights", &weights)?;
-        write_numbers(folder, "attack.inputs", &victim.inputs().data)?;
-        let script = folder.join("attack.py");
-        std::fs::write(&script, include_str!("attack.py"))?;
-        let mut child = Command::new(python)
-            .arg(&script)
-            .arg(folder)
-            .args(["torch", &threads.to_string()])
-            .env("OMP_NUM_THREADS", threads.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| format!("cannot start '{}'; give --python a Python interpreter", python.display()))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            bail!("the pipes to '{}' did not open", python.display());
-        };
-        let mut peer = Self { child, input, output: BufReader::new(output) };
-        let ready = peer.line()?;
-        match ready["missing"].as_str() {
-            Some(missing) => {
-                say(&format!("foolbox: {missing}, left out"));
-                Ok(None)
-            }
-            None => Ok(Some(peer)),
+/// A Python process with foolbox; nothing if this Python lacks foolbox or PyTorch.
+fn foolbox(
+    python: &Path,
+    victim: &Victim,
+    labels: &[usize],
+    threads: usize,
+    folder: &Path,
+) -> anyhow::Result<Option<Peer>> {
+    let layers: Vec<[usize; 2]> =
+        victim.model().layers.iter().map(|layer| [layer.weight.rows, layer.weight.cols]).collect();
+    let spec = json!({ "layers": layers, "labels": labels, "bounds": victim.bounds() });
+    std::fs::write(folder.join("attack.json"), spec.to_string())?;
+    let weights: Vec<f64> = victim.model().layers.iter().flat_map(|layer| layer.weight.data.clone()).collect();
+    write_numbers(folder, "attack.weights", &weights)?;
+    write_numbers(folder, "attack.inputs", &victim.inputs().data)?;
+    let arguments = ["torch", &threads.to_string()];
+    let mut peer = Peer::launch(python, "foolbox", include_str!("attack.py"), &arguments, folder)?;
+    match peer.receive()?["missing"].as_str() {
+        Some(missing) => {
+            say(&format!("foolbox: {missing}, left out"));
+            Ok(None)
         }
-    }
-
-    fn line(&mut self) -> anyhow::Result<serde_json::Value> {
-        let mut line = String::new();
-        self.output.read_line(&mut line)?;
-        serde_json::from_str(&line).with_context(|| format!("foolbox answered '{}'", line.trim()))
-    }
-
-    /// One measurement.
-    fn ask(&mut self) -> anyhow::Result<Answer> {
-        let request = json!({
-            "attack": "carlini-wagner", "binary_search_steps": SEARCH, "steps": STEPS, "abort_early": false,
-        });
-        writeln!(self.input, "{request}")?;
-        self.input.flush()?;
-        Ok(serde_json::from_value(self.line()?)?)
+        None => Ok(Some(peer)),
     }
 }
 
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// One measurement.
+fn ask(peer: &mut Peer) -> anyhow::Result<Answer> {
+    let request = json!({
+        "attack": "carlini-wagner", "binary_search_steps": SEARCH, "steps": STEPS, "abort_early": false,
+    });
+    peer.send(request)?;
+    Ok(serde_json::from_value(peer.receive()?)?)
 }

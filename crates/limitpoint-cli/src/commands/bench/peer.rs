@@ -1,37 +1,35 @@
 //! Another engine in a Python process, asked for one measurement at a time.
 
+use std::fmt::Display;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use limitpoint::experiments::Workload;
 use limitpoint::losses::LossSpec;
 use serde::Deserialize;
+use serde_json::Value;
 
 /// The engines a Python may offer.
 pub const ENGINES: [&str; 3] = ["torch-eager", "torch-compile", "jax"];
 
-/// A running engine.
+/// A running Python that answers requests, lines of text, with lines of JSON.
 pub struct Peer {
     pub engine: &'static str,
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
+    /// Where its stderr goes.
+    complaints: PathBuf,
 }
 
 /// One measurement of a peer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Answer {
     pub steps_per_second: f64,
     pub log_loss: f64,
-}
-
-#[derive(Deserialize)]
-struct RawAnswer {
-    steps_per_second: Option<f64>,
-    log_loss: Option<f64>,
-    error: Option<String>,
 }
 
 impl Peer {
@@ -53,24 +51,68 @@ impl Peer {
             .args(["-c", &format!("import numpy, {module}")])
             .stderr(Stdio::null())
             .status()
-            .with_context(|| format!("cannot start '{}'; give --python a Python interpreter", python.display()))?;
+            .with_context(|| cannot_start(python))?;
         if !probe.success() {
             return Ok(None);
         }
+        Self::launch(python, engine, text, &[engine, &threads.to_string()], folder).map(Some)
+    }
+
+    /// Starts a script with these arguments and the folder; messages call it `engine`.
+    pub fn launch(
+        python: &Path,
+        engine: &'static str,
+        text: &str,
+        arguments: &[&str],
+        folder: &Path,
+    ) -> anyhow::Result<Self> {
         let script = folder.join("peer.py");
         std::fs::write(&script, text)?;
+        let complaints = folder.join(format!("{engine}.txt"));
         let mut child = Command::new(python)
             .arg(&script)
-            .args([engine, &threads.to_string()])
+            .args(arguments)
             .arg(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
+            .stderr(File::options().create(true).append(true).open(&complaints)?)
+            .spawn()
+            .with_context(|| cannot_start(python))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             bail!("the pipes to '{}' did not open", python.display());
         };
-        Ok(Some(Self { engine, child, input, output: BufReader::new(output) }))
+        Ok(Self { engine, child, input, output: BufReader::new(output), complaints })
+    }
+
+    /// Sends a line.
+    pub fn send(&mut self, request: impl Display) -> anyhow::Result<()> {
+        let sent = writeln!(self.input, "{request}").and_then(|()| self.input.flush());
+        sent.map_err(|_| self.trouble(""))
+    }
+
+    /// Waits for a line.
+    pub fn receive(&mut self) -> anyhow::Result<Value> {
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        serde_json::from_str(&line).map_err(|_| self.trouble(&line))
+    }
+
+    /// What came instead of an answer: a line that is no JSON or, if it is empty, the end; and the last complaints.
+    fn trouble(&mut self, line: &str) -> anyhow::Error {
+        const LINES: usize = 10;
+        let what = if line.is_empty() {
+            // its pipes are closed: the status is decided, unless it lives on without them
+            let _ = self.child.kill();
+            self.child.wait().map_or_else(|error| error.to_string(), |status| format!("ended, {status}"))
+        } else {
+            format!("answered '{}'", line.trim())
+        };
+        let complaints = std::fs::read(&self.complaints).unwrap_or_default();
+        let complaints = String::from_utf8_lossy(&complaints);
+        let mut last: Vec<&str> = complaints.lines().rev().take(LINES).collect();
+        last.reverse();
+        let last = if last.is_empty() { "no complaints".to_owned() } else { last.join("\n") };
+        anyhow!("{} {what}: {last}", self.engine)
     }
 
     /// Measures one workload for `seconds`.
@@ -81,19 +123,15 @@ impl Peer {
 
     /// Sends a request, so that several peers can work at the same time.
     pub fn ask(&mut self, name: &str, seconds: f64) -> anyhow::Result<()> {
-        writeln!(self.input, "{name} {seconds}")?;
-        Ok(self.input.flush()?)
+        self.send(format_args!("{name} {seconds}"))
     }
 
     /// Waits for the answer to a request.
     pub fn answer(&mut self) -> anyhow::Result<Answer> {
-        let mut line = String::new();
-        self.output.read_line(&mut line)?;
-        let raw: RawAnswer =
-            serde_json::from_str(&line).with_context(|| format!("{} answered '{}'", self.engine, line.trim()))?;
-        match (raw.steps_per_second, raw.log_loss, raw.error) {
-            (Some(steps_per_second), Some(log_loss), None) => Ok(Answer { steps_per_second, log_loss }),
-            (_, _, error) => bail!("{} failed: {}", self.engine, error.unwrap_or_default()),
+        let answer = self.receive()?;
+        match answer["error"].as_str() {
+            Some(error) => bail!("{} failed: {error}", self.engine),
+            None => Ok(serde_json::from_value(answer)?),
         }
     }
 }
@@ -103,6 +141,10 @@ impl Drop for Peer {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn cannot_start(python: &Path) -> String {
+    format!("cannot start '{}'; give --python a Python interpreter", python.display())
 }
 
 /// Writes a workload where peers read it.

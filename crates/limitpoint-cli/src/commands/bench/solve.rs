@@ -5,12 +5,10 @@
 //! with every point mirrored through the origin, since libsvm always fits an intercept, and its time on as many points as
 //! the problem has, intercept included, is shown beside. Gaps are proven ones, from each solver's own answer.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use limitpoint::linalg::{Matrix, add_scaled, dot, norm2};
 use limitpoint::norms::NormSpec;
 use limitpoint::numeric::Streams;
@@ -19,6 +17,7 @@ use limitpoint::reference::{MarginProblem, solve_margin};
 use serde::{Deserialize, Serialize};
 
 use super::median;
+use super::peer::{Peer, write_numbers};
 use crate::args::Bench;
 use crate::commands::say;
 
@@ -54,7 +53,7 @@ struct PeerLine {
 /// Measures all problems; peers are asked where `--python` has them.
 pub fn measure(bench: &Bench, folder: &Path) -> anyhow::Result<Vec<Line>> {
     let mut peer = match &bench.python {
-        Some(python) => Some(Peer::start(python, folder)?),
+        Some(python) => Some(Peer::launch(python, "solvers", include_str!("solve.py"), &[], folder)?),
         None => {
             say("no --python given: limitpoint alone is measured");
             None
@@ -65,8 +64,8 @@ pub fn measure(bench: &Bench, folder: &Path) -> anyhow::Result<Vec<Line>> {
     for norm in [NormSpec::L2, NormSpec::L1, NormSpec::Linf] {
         let problem = MarginProblem::new(data.clone(), norm.clone(), ParamLayout::vector(SIZE.1))?;
         let solvers: &[&'static str] = if norm == NormSpec::L2 { &["cvxpy", "svc"] } else { &["cvxpy"] };
-        if let Some(peer) = &peer {
-            peer.write(&norm.key(), &data)?;
+        if peer.is_some() {
+            write(&norm.key(), &data, folder)?;
         }
         let mut bracket = solve_margin(&problem)?.bracket;
         let (mut own, mut theirs) = (Vec::new(), vec![Vec::new(); solvers.len()]);
@@ -75,7 +74,7 @@ pub fn measure(bench: &Bench, folder: &Path) -> anyhow::Result<Vec<Line>> {
             bracket = solve_margin(&problem)?.bracket;
             own.push(begin.elapsed().as_secs_f64());
             for (solver, answers) in solvers.iter().zip(&mut theirs) {
-                if let Some(answer) = peer.as_mut().map(|peer| peer.ask(&norm.key(), solver)).transpose()?.flatten() {
+                if let Some(answer) = peer.as_mut().map(|peer| ask(peer, &norm.key(), solver)).transpose()?.flatten() {
                     answers.push(answer);
                 }
             }
@@ -144,14 +143,6 @@ pub fn text(lines: &[Line]) -> String {
     out
 }
 
-/// A Python process with other solvers.
-struct Peer<'a> {
-    folder: &'a Path,
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
 #[derive(Debug, Clone, Deserialize)]
 struct Answer {
     seconds: f64,
@@ -159,54 +150,23 @@ struct Answer {
     lower: f64,
 }
 
-impl<'a> Peer<'a> {
-    fn start(python: &Path, folder: &'a Path) -> anyhow::Result<Self> {
-        let script = folder.join("solve.py");
-        std::fs::write(&script, include_str!("solve.py"))?;
-        let mut child = Command::new(python)
-            .arg(&script)
-            .arg(folder)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| format!("cannot start '{}'; give --python a Python interpreter", python.display()))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            bail!("the pipes to '{}' did not open", python.display());
-        };
-        Ok(Self { folder, child, input, output: BufReader::new(output) })
-    }
-
-    fn write(&self, norm: &str, rows: &Matrix) -> anyhow::Result<()> {
-        let spec = serde_json::json!({ "rows": rows.rows, "columns": rows.cols, "norm": norm });
-        std::fs::write(self.folder.join(format!("{norm}.json")), spec.to_string())?;
-        let bytes: Vec<u8> = rows.data.iter().flat_map(|x| x.to_le_bytes()).collect();
-        std::fs::write(self.folder.join(format!("{norm}.f64")), bytes)?;
-        Ok(())
-    }
-
-    /// One measurement; nothing if this Python lacks the solver.
-    fn ask(&mut self, norm: &str, solver: &str) -> anyhow::Result<Option<Answer>> {
-        writeln!(self.input, "{norm} {solver}")?;
-        self.input.flush()?;
-        let mut line = String::new();
-        self.output.read_line(&mut line)?;
-        let value: serde_json::Value =
-            serde_json::from_str(&line).with_context(|| format!("{solver} answered '{}'", line.trim()))?;
-        match value["error"].as_str() {
-            Some(error) if error.contains("ModuleNotFoundError") => {
-                say(&format!("{solver}: {error}, left out"));
-                Ok(None)
-            }
-            Some(error) => bail!("{solver} failed: {error}"),
-            None => Ok(Some(serde_json::from_value(value)?)),
-        }
-    }
+/// Writes a problem where the script reads it.
+fn write(norm: &str, rows: &Matrix, folder: &Path) -> anyhow::Result<()> {
+    let spec = serde_json::json!({ "rows": rows.rows, "columns": rows.cols, "norm": norm });
+    std::fs::write(folder.join(format!("{norm}.json")), spec.to_string())?;
+    write_numbers(folder, norm, &rows.data)
 }
 
-impl Drop for Peer<'_> {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+/// One measurement; nothing if this Python lacks the solver.
+fn ask(peer: &mut Peer, norm: &str, solver: &str) -> anyhow::Result<Option<Answer>> {
+    peer.send(format_args!("{norm} {solver}"))?;
+    let answer = peer.receive()?;
+    match answer["error"].as_str() {
+        Some(error) if error.contains("ModuleNotFoundError") => {
+            say(&format!("{solver}: {error}, left out"));
+            Ok(None)
+        }
+        Some(error) => bail!("{solver} failed: {error}"),
+        None => Ok(Some(serde_json::from_value(answer)?)),
     }
 }

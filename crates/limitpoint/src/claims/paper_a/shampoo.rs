@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::images::{Course, images};
 use crate::claims::arithmetic::{larger, smaller};
+use crate::claims::outcome::decimals;
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::norms::{BlockNorm, NormSpec};
 
@@ -119,11 +120,10 @@ impl Runs {
     /// Compares the final γσ of two over all seeds.
     fn compare(&self, who: &str, other: &str, at_least: usize, outcome: &mut Outcome) {
         let wins = self.wins(who, other);
-        let words = |margins: Vec<f64>| margins.iter().map(|m| format!("{m:.4}")).collect::<Vec<_>>().join(", ");
         outcome.push(
             format!("γσ of {who} above that of {other}"),
             format!("for at least {at_least} of 5 seeds"),
-            format!("for {wins}: {} against {}", words(self.margins(who)), words(self.margins(other))),
+            format!("for {wins}: {} against {}", decimals(&self.margins(who)), decimals(&self.margins(other))),
             wins >= at_least,
         );
     }

@@ -2,6 +2,7 @@
 
 use crate::advice::MirrorFamily;
 use crate::claims::arithmetic::{larger, smaller};
+use crate::claims::outcome::decimals;
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::models::Spread;
 use crate::numeric::LogScaled;
@@ -93,18 +94,17 @@ fn spread_of(products: &[f64]) -> f64 {
     products.iter().copied().fold(0.0, larger) / products.iter().copied().fold(f64::INFINITY, smaller)
 }
 
-fn shown(values: &[f64]) -> String {
-    values.iter().map(|x| format!("{x:.4}")).collect::<Vec<_>>().join(", ")
-}
-
 fn pairs(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let mut sketch =
         Sketch::new("recipes", "Size of the first update, η E[1/R″(θ₀)]", "σ", "η E[1/R″(θ₀)]").logarithmic(true, true);
     for pair in listed() {
         let products = pair.products();
-        let what =
-            format!("{}: largest over smallest η E[1/R″] for σ = 0.1, 0.01, 0.001 ({})", pair.words, shown(&products));
+        let what = format!(
+            "{}: largest over smallest η E[1/R″] for σ = 0.1, 0.01, 0.001 ({})",
+            pair.words,
+            decimals(&products)
+        );
         outcome.at_most(what, spread_of(&products), 3.0);
         // n = 10⁴ against 10⁶: what is bounded stays, √n and n grow by 10 and 100
         let (few, many) = (pair.offset(10_000)?, pair.offset(1_000_000)?);
@@ -197,7 +197,8 @@ fn pairs_printed(_: &Lab) -> Result<Outcome, ClaimError> {
     for p in [3.0, 3.5, 4.0, 5.0] {
         let family = MirrorFamily::Smoothed { p };
         let products = Pair { words: String::new(), family, eta: 2.0, lambda: Some(2.0), margin: true }.products();
-        let what = format!("p = {p}: largest over smallest σ² E[1/R″] for σ = 0.1, 0.01, 0.001 ({})", shown(&products));
+        let what =
+            format!("p = {p}: largest over smallest σ² E[1/R″] for σ = 0.1, 0.01, 0.001 ({})", decimals(&products));
         outcome.at_most(what, spread_of(&products), 3.0);
     }
     outcome.note("For p < 4 the curvature (p−1)|θ₀|^{p−2} outweighs λ = σ², and the first update vanishes with σ.");

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::training::{KEPT, LEVELS, courses};
-use crate::claims::arithmetic::smaller;
+use crate::claims::arithmetic::{rising, smaller};
+use crate::claims::outcome::decimals;
 use crate::claims::{Claim, ClaimError, Lab, Outcome, robust_accuracy};
 use crate::data::Dataset;
 use crate::robustness::{AttackSpec, Profile, profile};
@@ -76,14 +77,6 @@ fn quantiles(found: &[Profile], share: f64) -> Vec<f64> {
     found.iter().map(one).collect()
 }
 
-fn words(values: &[f64]) -> String {
-    values.iter().map(|value| format!("{value:.4}")).collect::<Vec<_>>().join(", ")
-}
-
-fn rising(values: &[f64]) -> bool {
-    values.len() > 1 && values.windows(2).all(|pair| pair[1] > pair[0])
-}
-
 /// Models from the fit to the first of Table 1.
 const EARLY: usize = KEPT.len() - LEVELS.len() + 1;
 
@@ -102,13 +95,13 @@ fn robustness(lab: &Lab) -> Result<Outcome, ClaimError> {
             for (share, name) in [(0.0, "nearest image"), (0.05, "a twentieth of the images")] {
                 let values = quantiles(&found[..found.len().min(EARLY)], share);
                 let what = format!("distance of an attack for {name} at {}", labels[..values.len()].join(", "));
-                outcome.push(what, "rising", words(&values), rising(&values));
+                outcome.push(what, "rising", decimals(&values), rising(&values));
             }
         }
         for (share, name) in [(0.0, "nearest"), (0.05, "5 %"), (0.25, "25 %"), (0.5, "median")] {
             outcome.note(format!(
                 "{which} images, {name}: {} (losses {})",
-                words(&quantiles(found, share)),
+                decimals(&quantiles(found, share)),
                 labels.join(", ")
             ));
         }
@@ -116,7 +109,7 @@ fn robustness(lab: &Lab) -> Result<Outcome, ClaimError> {
             .iter()
             .map(|profile| profile.quartiles(|bracket| bracket.certified).median.unwrap_or(f64::NAN))
             .collect();
-        outcome.note(format!("{which} images, certified, median: {}", words(&certified)));
+        outcome.note(format!("{which} images, certified, median: {}", decimals(&certified)));
         let shown_levels = [KEPT[0], KEPT[2], LEVELS[0], LEVELS[4]].map(|level| format!("10^{level:.0}"));
         let shown: Vec<(&str, &Profile)> = labels
             .iter()
@@ -143,8 +136,8 @@ fn printed_order(lab: &Lab) -> Result<Outcome, ClaimError> {
         outcome.at_least(format!("robust accuracy at {radius:.3}, last model minus first, in points"), gain, 5.0);
         outcome.note(format!(
             "robust accuracy at {radius:.3} for {labels}: {}; medians {}",
-            words(&shares),
-            words(&medians)
+            decimals(&shares),
+            decimals(&medians)
         ));
     }
     Ok(outcome)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::epochs::{Course, Plan, Sample};
-use crate::claims::arithmetic::{larger, smaller};
+use crate::claims::arithmetic::{larger, rising, smaller};
 use crate::claims::statistics::mean;
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Scale, Sketch};
 use crate::diagnostics::fit_line;
@@ -381,7 +381,6 @@ fn table_1(lab: &Lab) -> Result<Outcome, ClaimError> {
     let products = |shift: f64| -> Vec<f64> {
         PRINTED.iter().map(|(_, decades, margin)| (-std::f64::consts::LN_10 * decades - shift) / margin).collect()
     };
-    let rising = |values: &[f64]| values.windows(2).all(|pair| pair[1] > pair[0]);
     let (low, high) = (products(60_000f64.ln()), products(0.0));
     let words = |values: &[f64]| values.iter().map(|value| format!("{value:.2e}")).collect::<Vec<_>>().join(", ");
     outcome.push("printed table: product of norms if min s = −ln(N L)", "rising", words(&low), rising(&low));
