@@ -4,6 +4,7 @@
 //! Decompositions are thin over faer, large products over `gemm`; the small fused products that the networks live on
 //! are in [`tile`], and [`Team`] shares them out over threads without changing a bit of the result.
 
+mod aligned;
 mod cholesky;
 mod decompositions;
 mod matrix;
@@ -14,6 +15,7 @@ mod team;
 pub mod tile;
 mod vector;
 
+pub use aligned::Aligned;
 pub use cholesky::Cholesky;
 pub use decompositions::{Eigen, Svd, symmetric_function};
 pub use matrix::{Matrix, matmul, matmul_nt, matmul_tn};

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::aligned::Aligned;
 use super::real::Real;
 
 /// Registers side by side in a tile.
@@ -29,7 +30,7 @@ pub struct Panels<T> {
     lanes: usize,
     /// Registers of the last panel.
     last_vectors: usize,
-    data: Vec<T>,
+    data: Aligned<T>,
 }
 
 impl<T: Real> Panels<T> {
@@ -37,7 +38,7 @@ impl<T: Real> Panels<T> {
     pub fn zeros(rows: usize, cols: usize) -> Self {
         let lanes = lanes::<T>();
         let width = panel_vectors(cols, lanes) * lanes;
-        let data = vec![T::default(); rows * cols.div_ceil(width) * width];
+        let data = Aligned::zeros(rows * cols.div_ceil(width) * width);
         Self { rows, cols, width, lanes, last_vectors: last_vectors(cols, width, lanes), data }
     }
 
@@ -50,8 +51,7 @@ impl<T: Real> Panels<T> {
         self.cols = cols;
         self.width = panel_vectors(cols, self.lanes) * self.lanes;
         self.last_vectors = last_vectors(cols, self.width, self.lanes);
-        self.data.clear();
-        self.data.resize(rows * cols.div_ceil(self.width) * self.width, T::default());
+        self.data.reset(rows * cols.div_ceil(self.width) * self.width);
     }
 
     /// Number of rows.

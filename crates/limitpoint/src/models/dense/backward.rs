@@ -95,7 +95,7 @@ impl<T: Real> DenseNetwork<T> {
                 }
             };
             let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
-            let (cotangent, outer) = (self.cotangent.as_slice(), &self.outer);
+            let (cotangent, outer) = (&self.cotangent[..], &self.outer);
             let (activation, arch, block) = (self.architecture.activation, self.arch, block_size(layer.outputs));
             let single = fused && h + 1 == head;
             let cost = layer.outputs * self.examples * (layer.inputs + if single { 1 } else { next.outputs });

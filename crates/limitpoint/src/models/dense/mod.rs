@@ -32,7 +32,7 @@ pub use self::layered_map::LayeredMap;
 use self::rounded::Rounded;
 use self::sparse::Sparse;
 use super::{Homogeneity, Kink, KinkColumn, Model, ModelError, score_anew};
-use crate::linalg::{Matrix, Panels, Real, SharedSlice, TILE_VECTORS, Team, lanes};
+use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, TILE_VECTORS, Team, lanes};
 use crate::params::{ParamLayout, Stamped};
 
 /// Multiply-adds below which a pass stays on the calling thread.
@@ -109,13 +109,13 @@ pub struct DenseNetwork<T: Real> {
     shaped: usize,
     hidden: Vec<Hidden<T>>,
     rounded: Rounded<T>,
-    waiting: Vec<T>,
+    waiting: Aligned<T>,
     /// Partial scores of a single-output head, one row per block of units.
     partial: Panels<T>,
     /// Scores, and later their cotangents, of a head that is not fused (outputs × examples).
     outer: Panels<T>,
     /// Cotangent of a fused head, padded to whole panels.
-    cotangent: Vec<T>,
+    cotangent: Aligned<T>,
     scores: Vec<f64>,
     /// The gradient of one piece of a large batch.
     piece_gradient: Vec<f64>,
@@ -177,10 +177,10 @@ impl<T: Real> DenseNetwork<T> {
             shaped: 0,
             hidden: architecture.widths.iter().map(|_| Hidden::empty()).collect(),
             rounded: Rounded::new(layout.len()),
-            waiting: vec![T::default(); most_units * width],
+            waiting: Aligned::zeros(most_units * width),
             partial: Panels::zeros(0, 0),
             outer: Panels::zeros(0, 0),
-            cotangent: Vec::new(),
+            cotangent: Aligned::zeros(0),
             scores: Vec::new(),
             piece_gradient: Vec::new(),
             architecture,
@@ -216,8 +216,7 @@ impl<T: Real> DenseNetwork<T> {
         if fused {
             let units = self.architecture.widths[count - 1];
             self.partial.reshape(units.div_ceil(block_size(units)), examples);
-            self.cotangent.clear();
-            self.cotangent.resize(self.partial.count() * self.partial.width(), T::default());
+            self.cotangent.reset(self.partial.count() * self.partial.width());
         } else {
             self.outer.reshape(self.architecture.outputs, examples);
         }

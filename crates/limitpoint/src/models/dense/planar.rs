@@ -260,7 +260,7 @@ impl<T: Real> DenseNetwork<T> {
         let weights = self.planar_weights(raw);
         let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
         let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
-        let (activation, arch, cotangent) = (self.architecture.activation, self.arch, self.cotangent.as_slice());
+        let (activation, arch, cotangent) = (self.architecture.activation, self.arch, &self.cotangent[..]);
         let (layer, head) = (&self.layers[0], &self.layers[1]);
         share(&self.team, units.div_ceil(block), units * self.examples * 4, |blocks| {
             let rows = blocks.start * block..(blocks.end * block).min(units);

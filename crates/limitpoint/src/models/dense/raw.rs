@@ -66,6 +66,10 @@ unsafe impl<T: Sync> Send for Raw<T> {}
 // SAFETY: as for RawPanels.
 unsafe impl<T: Sync> Sync for Raw<T> {}
 
+/// Numbers on the stack that begin at a cache line.
+#[repr(align(64))]
+pub(super) struct Scratch<T, const N: usize>(pub [T; N]);
+
 /// Writes a tile to memory, rows `width` apart.
 ///
 /// # Safety

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::raw::{Raw, RawPanels, StoreRows, store_tile};
+use super::raw::{Raw, RawPanels, Scratch, StoreRows, store_tile};
 use super::shapes::{Shape, with_shape};
 use crate::linalg::tile::{Finish, NARROW, Rows, Tile, into_panels, narrow_rows, weight_rows};
 use crate::linalg::{Panels, Real};
@@ -65,10 +65,10 @@ impl<T: Real> Finish<T> for MaskBySlope<T> {
         panel: usize,
         tile: Tile<T, S, R, NV>,
     ) {
-        let mut raw = [T::default(); TILE_ROWS * TILE_WIDTH];
+        let mut raw = Scratch([T::default(); TILE_ROWS * TILE_WIDTH]);
         // SAFETY: a tile has at most 8 rows of 48 numbers.
-        unsafe { store_tile::<T, S, R, NV>(tile, raw.as_mut_ptr(), TILE_WIDTH) };
-        simd.vectorize(Mask { mask: self, raw: &raw, row, panel, rows: R, vectors: NV });
+        unsafe { store_tile::<T, S, R, NV>(tile, raw.0.as_mut_ptr(), TILE_WIDTH) };
+        simd.vectorize(Mask { mask: self, raw: &raw.0, row, panel, rows: R, vectors: NV });
     }
 }
 

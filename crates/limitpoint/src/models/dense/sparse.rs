@@ -17,9 +17,9 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::bundles::{BUNDLE, Bundles, panel_width};
 use super::forward::{Activate, After};
-use super::raw::{RawPanels, transpose_rows, turn};
+use super::raw::{RawPanels, Scratch, transpose_rows, turn};
 use super::{DenseNetwork, Layer, share};
-use crate::linalg::{Matrix, Panels, Real, SharedSlice, Team};
+use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team};
 use crate::params::Stamped;
 
 /// The largest share of entries that are not zero, and the fewest features, with which bundles are faster than panels.
@@ -43,9 +43,9 @@ pub(super) struct Sparse<T> {
     /// Whether `by_feature` are those of `rows`.
     turned: bool,
     /// For each panel of units: Wᵀ, feature by feature, then the biases.
-    weights: Vec<T>,
+    weights: Aligned<T>,
     /// For each panel of units: the back-signals, example by example.
-    signals: Vec<T>,
+    signals: Aligned<T>,
 }
 
 /// What becomes of the lowest layer's gradient.
@@ -75,8 +75,8 @@ impl<T: Real> Sparse<T> {
             by_example: Bundles::empty(),
             by_feature: Bundles::empty(),
             turned: false,
-            weights: vec![T::default(); panels * (inputs.cols + 1) * panel_width::<T>()],
-            signals: Vec::new(),
+            weights: Aligned::zeros(panels * (inputs.cols + 1) * panel_width::<T>()),
+            signals: Aligned::zeros(0),
         })
     }
 
@@ -182,7 +182,7 @@ impl<T: Real> Sparse<T> {
         self.turn(team);
         let (features, width) = (self.features, panel_width::<T>());
         let panels = layer.outputs.div_ceil(width);
-        self.signals.resize(panels * self.count * width, T::default());
+        self.signals.resize(panels * self.count * width);
         let (by_feature, examples) = (&self.by_feature, self.count);
         let (weights, turned) = (SharedSlice::new(&mut self.weights), SharedSlice::new(&mut self.signals));
         share(team, panels, layer.outputs * features * examples / BUNDLE, |panels| {
@@ -216,7 +216,7 @@ impl<T: Real> WithSimd for Forward<'_, T> {
         let (width, z) = (panel_width::<T>(), after.z);
         let last = shape.count() - 1;
         let columns = last * z.width + shape.vectors(last) * T::lanes::<S>();
-        let mut tile = [T::default(); BUNDLE * UNITS];
+        let mut tile = Scratch([T::default(); BUNDLE * UNITS]);
         for panel in self.panels {
             let units = panel * width..(panel * width + width).min(self.units);
             let own = &sparse.weights[panel * (sparse.features + 1) * width..][..(sparse.features + 1) * width];
@@ -231,9 +231,9 @@ impl<T: Real> WithSimd for Forward<'_, T> {
             for bundle in 0..sparse.by_example.count() {
                 // SAFETY: a panel of weights has a row for each feature, and one for the biases.
                 unsafe {
-                    sparse.by_example.product(simd, bundle, own.as_ptr(), biases.as_ptr(), tile.as_mut_ptr());
+                    sparse.by_example.product(simd, bundle, own.as_ptr(), biases.as_ptr(), tile.0.as_mut_ptr());
                 }
-                for (i, values) in tile[..BUNDLE * width].chunks_exact(width).enumerate() {
+                for (i, values) in tile.0[..BUNDLE * width].chunks_exact(width).enumerate() {
                     if bundle * BUNDLE + i < columns {
                         store(bundle * BUNDLE + i, values);
                     }
@@ -279,8 +279,8 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
                 turn(signals.at(panel, units.start), signals.width, rows.as_mut_ptr(), width, count, rows.len() / width)
             };
         }
-        let none = [T::default(); UNITS];
-        let (mut tile, mut rows) = ([T::default(); TILE * UNITS], [T::default(); UNITS * TILE]);
+        let none = Scratch([T::default(); UNITS]);
+        let (mut tile, mut rows) = (Scratch([T::default(); TILE * UNITS]), Scratch([T::default(); UNITS * TILE]));
         debug_assert_eq!(turned.len(), examples * width);
         for first in (0..features).step_by(TILE) {
             let few = TILE.min(features - first);
@@ -290,13 +290,13 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
                 Target::Step(..) => true,
                 Target::Gradient(_) => false,
             };
-            for (bundle, out) in bundles.zip(tile.chunks_exact_mut(BUNDLE * width)) {
+            for (bundle, out) in bundles.zip(tile.0.chunks_exact_mut(BUNDLE * width)) {
                 // SAFETY: the panel of back-signals has a row for each example.
-                unsafe { by_feature.product(simd, bundle, turned.as_ptr(), none.as_ptr(), out.as_mut_ptr()) };
+                unsafe { by_feature.product(simd, bundle, turned.as_ptr(), none.0.as_ptr(), out.as_mut_ptr()) };
             }
             // SAFETY: both tiles are large enough for `few` features of `count` units.
-            unsafe { turn(tile.as_ptr(), width, rows.as_mut_ptr(), TILE, few, count) };
-            for (unit, row) in units.clone().zip(rows.chunks_exact_mut(TILE)) {
+            unsafe { turn(tile.0.as_ptr(), width, rows.0.as_mut_ptr(), TILE, few, count) };
+            for (unit, row) in units.clone().zip(rows.0.chunks_exact_mut(TILE)) {
                 let at = unit * features + first;
                 // SAFETY: these entries of the unit's row are this thread's.
                 unsafe {
@@ -318,7 +318,7 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
             if moves {
                 let to = weights[first * width..(first + few) * width].as_mut_ptr();
                 // SAFETY: `few` rows of `width` numbers lie there.
-                unsafe { turn(rows.as_ptr(), TILE, to, width, count, few) };
+                unsafe { turn(rows.0.as_ptr(), TILE, to, width, count, few) };
             }
         }
     }
