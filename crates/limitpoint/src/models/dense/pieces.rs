@@ -13,16 +13,19 @@ use crate::linalg::Real;
 /// costs a third more products and saves going through memory with all hidden units of all examples.
 const LARGE: usize = 4096;
 const PIECE: usize = 960;
+/// For a sparse lowest layer, whose bundles want to stay in the cache besides.
+const SPARSE_PIECE: usize = 240;
 
 impl<T: Real> DenseNetwork<T> {
     /// Computes all scores piece by piece, keeping nothing else; `look` sees how many examples of the hidden buffers are
     /// those of a piece.
     pub(super) fn forward_in_pieces(&mut self, params: &[f64], mut look: impl FnMut(&Self, usize)) {
-        self.shape_buffers(PIECE);
+        let piece = if self.sparse.is_some() { SPARSE_PIECE } else { PIECE };
+        self.shape_buffers(piece);
         let weights = Raw(self.weights(params));
         let width = self.panel_width();
-        for first in (0..self.examples).step_by(PIECE) {
-            let count = PIECE.min(self.examples - first);
+        for first in (0..self.examples).step_by(piece) {
+            let count = piece.min(self.examples - first);
             if let Some(sparse) = &mut self.sparse {
                 sparse.take(&self.team, &self.source, count, |n| first + n);
             }

@@ -123,9 +123,11 @@ impl<T: Real> Finish<T> for StoreRows {
 
 /// to[c, r] = from[r, c] for `rows` × `cols` numbers, in squares of four that pass through registers.
 ///
+/// Never inlined: compiled for wider registers, the squares become scattered stores, which are several times slower.
+///
 /// # Safety
 /// Both must be valid for that many numbers, their rows the given strides apart.
-#[inline(always)]
+#[inline(never)]
 pub(super) unsafe fn turn<T: Copy>(
     from: *const T,
     from_stride: usize,
@@ -155,6 +157,19 @@ pub(super) unsafe fn turn<T: Copy>(
             }
         }
     }
+}
+
+/// Asks for `count` numbers that are needed soon; a hint that the machine may ignore.
+#[inline(always)]
+pub(super) fn fetch<T>(from: *const T, count: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for byte in (0..count * size_of::<T>()).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the hint may be given for any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast::<i8>().wrapping_add(byte)) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (from, count);
 }
 
 /// Copies rows of `from` (units × examples) into columns of `to` (examples × units).

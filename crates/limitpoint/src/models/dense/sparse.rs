@@ -17,7 +17,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::bundles::{BUNDLE, Bundles, panel_width};
 use super::forward::{Activate, After};
-use super::raw::{RawPanels, Scratch, transpose_rows, turn};
+use super::raw::{RawPanels, Scratch, fetch, transpose_rows, turn};
 use super::{DenseNetwork, Layer, share};
 use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team};
 use crate::params::Stamped;
@@ -91,7 +91,7 @@ impl<T: Real> Sparse<T> {
         (self.count, self.whole, self.turned) = (count, false, false);
         self.rows.resize(count.next_multiple_of(BUNDLE) * stride, T::default());
         let rows = SharedSlice::new(&mut self.rows);
-        share(team, count.div_ceil(BUNDLE), count * stride, |bundles| {
+        share(team, count.div_ceil(BUNDLE), 4 * count * stride, |bundles| {
             for example in bundles.start * BUNDLE..bundles.end * BUNDLE {
                 // SAFETY: every worker writes its own rows.
                 let own = unsafe { rows.part(example * stride..(example + 1) * stride) };
@@ -221,11 +221,17 @@ impl<T: Real> WithSimd for Forward<'_, T> {
             let units = panel * width..(panel * width + width).min(self.units);
             let own = &sparse.weights[panel * (sparse.features + 1) * width..][..(sparse.features + 1) * width];
             let biases = &own[sparse.features * width..];
-            let store = |example: usize, values: &[T]| {
-                let to = z.at(example / z.width, units.start).wrapping_add(example % z.width);
-                for (u, value) in values[..units.len()].iter().enumerate() {
-                    // SAFETY: `example` is below `columns`, and the units are this thread's.
-                    unsafe { *to.add(u * z.width) = *value };
+            // stores rows of z as columns, as far as there are columns
+            let store = |first: usize, rows: &[T]| {
+                let end = (first + rows.len() / width).min(columns);
+                let mut example = first;
+                while example < end {
+                    let (panel, column) = (example / z.width, example % z.width);
+                    let count = (end - example).min(z.width - column);
+                    let (from, to) = (&rows[(example - first) * width..], z.at(panel, units.start));
+                    // SAFETY: the columns lie inside the panel, and the units are this thread's.
+                    unsafe { turn(from.as_ptr(), width, to.wrapping_add(column), z.width, count, units.len()) };
+                    example += count;
                 }
             };
             for bundle in 0..sparse.by_example.count() {
@@ -233,11 +239,7 @@ impl<T: Real> WithSimd for Forward<'_, T> {
                 unsafe {
                     sparse.by_example.product(simd, bundle, own.as_ptr(), biases.as_ptr(), tile.0.as_mut_ptr());
                 }
-                for (i, values) in tile.0[..BUNDLE * width].chunks_exact(width).enumerate() {
-                    if bundle * BUNDLE + i < columns {
-                        store(bundle * BUNDLE + i, values);
-                    }
-                }
+                store(bundle * BUNDLE, &tile.0[..BUNDLE * width]);
             }
             // what pads the examples to whole registers is computed with and must be finite
             (sparse.by_example.count() * BUNDLE..columns).for_each(|example| store(example, biases));
@@ -290,6 +292,9 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
                 Target::Step(..) => true,
                 Target::Gradient(_) => false,
             };
+            if let Target::Step(weights, _) = target {
+                units.clone().for_each(|unit| fetch(weights.wrapping_add(unit * features + first), few));
+            }
             for (bundle, out) in bundles.zip(tile.0.chunks_exact_mut(BUNDLE * width)) {
                 // SAFETY: the panel of back-signals has a row for each example.
                 unsafe { by_feature.product(simd, bundle, turned.as_ptr(), none.0.as_ptr(), out.as_mut_ptr()) };
