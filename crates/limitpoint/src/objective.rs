@@ -15,7 +15,7 @@ use crate::losses::{Loss, LossError, LossFamily, LossSpec};
 use crate::models::{Compute, Homogeneity, MarginMap, Model, ModelError, ModelSpec};
 pub use crate::models::{Kink, KinkColumn};
 use crate::numeric::LogScaled;
-use crate::params::{ParamLayout, Stamped};
+use crate::params::{Move, ParamLayout, Stamped};
 
 /// Whether the loss is summed or averaged over the examples; a change of scale only, never of direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -180,17 +180,17 @@ impl Objective {
         gradient.log_scale = self.log_loss;
     }
 
-    /// params += factor · ∇ ln L at the parameters last given to [`Objective::forward`], once after each forward: what
-    /// [`Objective::backward`] and [`Objective::step_along`] do, in one pass where the model can. `scratch` is as long as
+    /// A move with ∇ ln L at the parameters last given to [`Objective::forward`], once after each forward: what
+    /// [`Objective::backward`] and [`Objective::make_move`] do, in one pass where the model can. `scratch` is as long as
     /// the parameters and holds nothing of use afterwards.
-    pub fn descend(&mut self, params: &mut Stamped, factor: f64, scratch: &mut [f64]) {
+    pub fn descend(&mut self, params: &mut Stamped, plain: Move, scratch: &mut [f64]) {
         self.map.pull_back(&self.weights, self.in_batch.then_some(self.batch.as_slice()), &mut self.cotangent);
-        self.model.descend(params, &self.cotangent, factor, scratch);
+        self.model.descend(params, &self.cotangent, plain, scratch);
     }
 
-    /// params += factor · gradient, on the model's threads.
-    pub fn step_along(&mut self, params: &mut [f64], factor: f64, gradient: &[f64]) {
-        self.model.step_along(params, factor, gradient);
+    /// A move of the parameters on the model's threads.
+    pub fn make_move(&mut self, params: &mut [f64], plain: Move, gradient: &[f64]) {
+        self.model.make_move(params, plain, gradient);
     }
 
     /// Σₖ `weights`ₖ ∇qₖ, for any weights of the margins, at the parameters last given to [`Objective::forward`].

@@ -133,7 +133,7 @@ impl Descent {
             objective,
             optimiser,
             schedule,
-            params: Stamped::new(params),
+            params: Stamped::new(&params),
         };
         descent.refresh();
         Ok(descent)
@@ -232,11 +232,11 @@ impl Descent {
         self.optimiser.subgradient(&mut self.objective, at, &mut self.gradient);
     }
 
-    /// Takes the gradient and moves along it, in one pass if the step is a factor of the gradient.
+    /// Takes the gradient and makes the step, in one pass if every entry is moved for itself.
     fn descend(&mut self, ahead: bool, log_step: f64) -> Result<(), DriverError> {
-        match self.optimiser.gradient_factor(self.objective.log_loss(), log_step) {
-            Some(factor) if !ahead => {
-                self.objective.descend(&mut self.params, factor, &mut self.gradient.direction);
+        match self.optimiser.plain_move(self.objective.log_loss(), log_step) {
+            Some(plain) if !ahead => {
+                self.objective.descend(&mut self.params, plain, &mut self.gradient.direction);
                 Ok(())
             }
             _ => {
@@ -247,8 +247,8 @@ impl Descent {
     }
 
     fn move_by(&mut self, log_step: f64) -> Result<(), DriverError> {
-        if let Some(factor) = self.optimiser.gradient_factor(self.gradient.log_scale, log_step) {
-            self.objective.step_along(&mut self.params, factor, &self.gradient.direction);
+        if let Some(plain) = self.optimiser.plain_move(self.gradient.log_scale, log_step) {
+            self.objective.make_move(&mut self.params, plain, &self.gradient.direction);
             return Ok(());
         }
         let context = self.context();

@@ -38,7 +38,7 @@ pub use sphere_bounds::SphereBounds;
 pub use spread::Spread;
 
 use crate::linalg::Matrix;
-use crate::params::{ParamLayout, Stamped};
+use crate::params::{Move, ParamLayout, Stamped};
 
 /// A preactivation that sits on a kink of its activation.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,9 +83,9 @@ pub trait Model: Send {
     /// blocks.
     fn pull_back(&mut self, params: &[f64], cotangent: &[f64], gradient: &mut [f64]);
 
-    /// params += factor · gradient; a model with threads of its own shares the work out.
-    fn step_along(&mut self, params: &mut [f64], factor: f64, gradient: &[f64]) {
-        crate::linalg::add_scaled(params, factor, gradient);
+    /// A move of the parameters; a model with threads of its own shares the work out.
+    fn make_move(&mut self, params: &mut [f64], plain: Move, gradient: &[f64]) {
+        plain.make(params, gradient);
     }
 
     /// [`Model::scores`] of parameters that [`Model::descend`] may have moved last; a model that kept something of its own
@@ -94,12 +94,12 @@ pub trait Model: Send {
         self.scores(params)
     }
 
-    /// params += factor · Σₙ꜀ cotangent[n, c] ∇_θ Φ_c(xₙ; θ) at the parameters last given to [`Model::scores`]: the same
-    /// bits as [`Model::pull_back`] followed by [`Model::step_along`]. `scratch` is as long as the parameters; what is in it
+    /// A move with the gradient Σₙ꜀ cotangent[n, c] ∇_θ Φ_c(xₙ; θ) at the parameters last given to [`Model::scores`]: the
+    /// same bits as [`Model::pull_back`] followed by [`Model::make_move`]. `scratch` is as long as the parameters; what is in it
     /// afterwards is undefined, since a model need not write the gradient down.
-    fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], factor: f64, scratch: &mut [f64]) {
+    fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], plain: Move, scratch: &mut [f64]) {
         self.pull_back(params, cotangent, scratch);
-        self.step_along(params, factor, scratch);
+        self.make_move(params, plain, scratch);
     }
 
     /// Writes the scores after `params[entry]` is changed by `change`, given that `params` were the last scored. Models

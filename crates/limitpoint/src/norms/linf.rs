@@ -4,6 +4,7 @@ use super::Norm;
 use super::face::{Elementary, Face, Multiplier, activity, project_face};
 use super::l1::{first_largest, project_max_ball, project_sum_ball};
 use crate::linalg::{max_abs, sign, sum_abs};
+use crate::params::Move;
 
 /// Largest absolute value; on matrices the entrywise maximum.
 ///
@@ -69,15 +70,7 @@ impl Norm for Linf {
 
     fn descend(&mut self, params: &mut [f64], g: &[f64], factor: f64, unit: bool, _: &mut [f64]) {
         let length = if unit { factor } else { factor * sum_abs(g) };
-        // a NaN entry of g compares false on both sides and would be passed over: 0 · NaN brings it back
-        crate::numeric::wide(
-            #[inline(always)]
-            || {
-                for (p, x) in params.iter_mut().zip(g) {
-                    *p -= length * sign(*x) + 0.0 * x;
-                }
-            },
-        );
+        Move::AgainstSigns(length).make(params, g);
     }
 
     fn project_subdifferential(&mut self, at: &[f64], target: &[f64], tolerance: f64, out: &mut [f64]) {

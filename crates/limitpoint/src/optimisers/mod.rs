@@ -59,6 +59,7 @@ pub use switch::Event;
 use crate::norms::NormError;
 use crate::numeric::LogScaled;
 use crate::objective::Objective;
+use crate::params::Move;
 use crate::potentials::PotentialError;
 use crate::schedules::StepContext;
 
@@ -80,11 +81,11 @@ pub trait Optimiser: Send {
         objective.backward(params, gradient);
     }
 
-    /// c where the step of size exp(`log_step`) is nothing but θ + c · `gradient.direction` for a gradient of this
-    /// `log_scale`, so that the driver can make it on the model's threads and together with the backward pass; nothing where
-    /// [`Optimiser::step`] does more. Whoever answers with a number takes the objective's own gradient at θ itself:
+    /// The step of size exp(`log_step`) where it treats every entry of a gradient of this `log_scale` for itself, so that
+    /// the driver can make it on the model's threads and together with the backward pass; nothing where
+    /// [`Optimiser::step`] does more. Whoever answers takes the objective's own gradient at θ itself:
     /// [`Optimiser::look_ahead`] and [`Optimiser::subgradient`] are as provided.
-    fn gradient_factor(&self, log_scale: f64, log_step: f64) -> Option<f64> {
+    fn plain_move(&self, log_scale: f64, log_step: f64) -> Option<Move> {
         let _ = (log_scale, log_step);
         None
     }

@@ -9,7 +9,7 @@ use crate::linalg::norm2;
 use crate::norms::{Norm, NormSpec};
 use crate::numeric::LogScaled;
 use crate::objective::{Kink, Objective};
-use crate::params::ParamLayout;
+use crate::params::{Move, ParamLayout};
 use crate::schedules::StepContext;
 
 /// Whether a step carries the dual norm of the gradient.
@@ -32,8 +32,7 @@ pub(super) struct Steepest {
     norm: Box<dyn Norm>,
     scaling: Scaling,
     minimum_norm: bool,
-    /// Whether this is gradient descent.
-    plain: bool,
+    plain: Option<Plain>,
     direction: Vec<f64>,
     /// The saddle point's direction, when kinks are active; kept until the next gradient, since a step may be redone.
     resolved: Option<Vec<f64>>,
@@ -41,6 +40,13 @@ pub(super) struct Steepest {
     kinks: (usize, f64),
     /// Euclidean length of the last step: how far kinks are looked for.
     reach: f64,
+}
+
+/// Steps that treat every entry for itself: gradient descent and normalised sign descent.
+#[derive(Clone, Copy)]
+enum Plain {
+    Gradient,
+    Signs,
 }
 
 impl Steepest {
@@ -55,7 +61,12 @@ impl Steepest {
             norm: spec.build(layout)?,
             scaling,
             minimum_norm,
-            plain: *spec == NormSpec::L2 && scaling == Scaling::DualNorm && !minimum_norm,
+            plain: match (spec, scaling) {
+                _ if minimum_norm => None,
+                (NormSpec::L2, Scaling::DualNorm) => Some(Plain::Gradient),
+                (NormSpec::Linf, Scaling::Unit) => Some(Plain::Signs),
+                _ => None,
+            },
             direction,
             resolved: None,
             kinks: (0, 0.0),
@@ -82,8 +93,11 @@ impl Optimiser for Steepest {
         self.resolved = Some(solution.direction);
     }
 
-    fn gradient_factor(&self, log_scale: f64, log_step: f64) -> Option<f64> {
-        self.plain.then(|| -step_factor(log_step, log_scale))
+    fn plain_move(&self, log_scale: f64, log_step: f64) -> Option<Move> {
+        match self.plain? {
+            Plain::Gradient => Some(Move::Along(-step_factor(log_step, log_scale))),
+            Plain::Signs => Some(Move::AgainstSigns(log_step.exp())),
+        }
     }
 
     fn step(

@@ -71,21 +71,21 @@ fn a_saved_state_continues_bit_for_bit() {
 }
 
 #[test]
-fn a_step_that_is_only_a_factor_of_the_gradient_is_that_step() {
-    let (layout, mut some) = (layout(), 0);
+fn a_step_that_treats_every_entry_for_itself_is_that_step() {
+    let (layout, mut kinds) = (layout(), std::collections::HashSet::new());
     for spec in OptimiserSpec::examples() {
         let mut optimiser = spec.build(&layout).unwrap();
         for step in 0..3 {
             let (gradient, log_step) = (gradient(step, -7.0), 5.0 + step as f64);
-            let Some(factor) = optimiser.gradient_factor(gradient.log_scale, log_step) else { continue };
-            let (mut by_step, mut by_factor) = (start(20), start(20));
+            let Some(plain) = optimiser.plain_move(gradient.log_scale, log_step) else { continue };
+            let (mut by_step, mut by_move) = (start(20), start(20));
             optimiser.step(&mut by_step, &gradient, &context(step), log_step).unwrap();
-            crate::linalg::add_scaled(&mut by_factor, factor, &gradient.direction);
-            assert_eq!(by_step, by_factor, "{spec:?}");
-            some += 1;
+            plain.make(&mut by_move, &gradient.direction);
+            assert_eq!(by_step, by_move, "{spec:?}");
+            kinds.insert(std::mem::discriminant(&plain));
         }
     }
-    assert!(some > 0, "gradient descent is such a step");
+    assert_eq!(kinds.len(), 2, "gradient descent and normalised sign descent are such steps");
 }
 
 #[test]

@@ -4,12 +4,14 @@
 //! here. A block can be frozen: it keeps its initial value, its gradient is reported as zero, and norms and potentials
 //! leave it out.
 
+mod moves;
 mod stamped;
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::moves::Move;
 pub use self::stamped::{Stamp, Stamped};
 
 /// One named matrix inside the flat vector, row-major; vectors are matrices with one column.

@@ -3,6 +3,8 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::linalg::Aligned;
+
 /// Names one state of one parameter vector; no two are alike in a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp(u64);
@@ -15,7 +17,7 @@ pub struct Stamp(u64);
 ///
 /// ```
 /// use limitpoint::params::Stamped;
-/// let mut params = Stamped::new(vec![1.0, 2.0]);
+/// let mut params = Stamped::new(&[1.0, 2.0]);
 /// assert_eq!(params.stamp(), None);
 /// let stamp = params.change(|entries| entries[0] = 3.0);
 /// assert_eq!((params[0], params.stamp()), (3.0, Some(stamp)));
@@ -24,13 +26,15 @@ pub struct Stamp(u64);
 /// ```
 #[derive(Debug)]
 pub struct Stamped {
-    entries: Vec<f64>,
+    entries: Aligned<f64>,
     stamp: Option<Stamp>,
 }
 
 impl Stamped {
     /// Parameters without a stamp.
-    pub fn new(entries: Vec<f64>) -> Self {
+    pub fn new(params: &[f64]) -> Self {
+        let mut entries = Aligned::zeros(params.len());
+        entries.copy_from_slice(params);
         Self { entries, stamp: None }
     }
 

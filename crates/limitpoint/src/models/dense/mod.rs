@@ -33,10 +33,10 @@ use self::rounded::Rounded;
 use self::sparse::Sparse;
 use super::{Homogeneity, Kink, KinkColumn, Model, ModelError, score_anew};
 use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, TILE_VECTORS, Team, lanes};
-use crate::params::{ParamLayout, Stamped};
+use crate::params::{Move, ParamLayout, Stamped};
 
 /// Multiply-adds below which a pass stays on the calling thread.
-const PARALLEL_FROM: usize = 150_000;
+const PARALLEL_FROM: usize = 35_000;
 
 /// Parameters that one worker rounds or moves at a time.
 const BLOCK: usize = 4096;
@@ -280,13 +280,13 @@ impl<T: Real> Model for DenseNetwork<T> {
         }
     }
 
-    fn step_along(&mut self, params: &mut [f64], factor: f64, gradient: &[f64]) {
+    fn make_move(&mut self, params: &mut [f64], plain: Move, gradient: &[f64]) {
         assert_eq!(params.len(), gradient.len(), "a gradient is as long as the parameters");
         let (count, all) = (params.len(), SharedSlice::new(params));
         share(&self.team, count.div_ceil(BLOCK), 4 * count, |blocks| {
             let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(count);
             // SAFETY: every worker moves its own blocks.
-            crate::linalg::add_scaled(unsafe { all.part(range.clone()) }, factor, &gradient[range]);
+            plain.make(unsafe { all.part(range.clone()) }, &gradient[range]);
         });
     }
 
@@ -297,12 +297,12 @@ impl<T: Real> Model for DenseNetwork<T> {
         &self.scores
     }
 
-    fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], factor: f64, scratch: &mut [f64]) {
+    fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], plain: Move, scratch: &mut [f64]) {
         if self.moves_in_one_pass() {
-            return self.descend_in_one_pass(params, cotangent, factor, scratch);
+            return self.descend_in_one_pass(params, cotangent, plain, scratch);
         }
         self.pull_back(params, cotangent, scratch);
-        self.step_along(params, factor, scratch);
+        self.make_move(params, plain, scratch);
     }
 
     fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {

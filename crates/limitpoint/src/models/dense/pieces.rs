@@ -14,7 +14,7 @@ use crate::linalg::Real;
 const LARGE: usize = 4096;
 const PIECE: usize = 960;
 /// For a sparse lowest layer, whose bundles want to stay in the cache besides.
-const SPARSE_PIECE: usize = 240;
+const SPARSE_PIECE: usize = 144;
 
 impl<T: Real> DenseNetwork<T> {
     /// Computes all scores piece by piece, keeping nothing else; `look` sees how many examples of the hidden buffers are

@@ -20,7 +20,7 @@ use super::forward::{Activate, After};
 use super::raw::{RawPanels, Scratch, fetch, transpose_rows, turn};
 use super::{DenseNetwork, Layer, share};
 use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team};
-use crate::params::Stamped;
+use crate::params::{Move, Stamped};
 
 /// The largest share of entries that are not zero, and the fewest features, with which bundles are faster than panels.
 const DENSITY: f64 = 0.25;
@@ -53,8 +53,8 @@ pub(super) struct Sparse<T> {
 pub(super) enum Target {
     /// It is written here, row-major.
     Gradient(*mut f64),
-    /// The weights here move by this factor times the gradient, and their copies with them.
-    Step(*mut f64, f64),
+    /// The weights here move with it, and their copies with them.
+    Step(*mut f64, Move),
 }
 // SAFETY: threads write disjoint rows; the owner waits for all of them.
 unsafe impl Send for Target {}
@@ -310,10 +310,10 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
                             let to = std::slice::from_raw_parts_mut(gradient.add(at), few);
                             to.iter_mut().zip(&*row).for_each(|(to, from)| *to = from.to_f64());
                         }
-                        Target::Step(weights, factor) => {
+                        Target::Step(weights, plain) => {
                             let weights = std::slice::from_raw_parts_mut(weights.add(at), few);
                             for (weight, entry) in weights.iter_mut().zip(row) {
-                                *weight += factor * entry.to_f64();
+                                *weight = plain.of(*weight, entry.to_f64());
                                 *entry = T::from_f64(*weight);
                             }
                         }
@@ -340,15 +340,15 @@ impl<T: Real> DenseNetwork<T> {
         &mut self,
         params: &mut Stamped,
         cotangent: &[f64],
-        factor: f64,
+        plain: Move,
         scratch: &mut [f64],
     ) {
         let stamp = params.change(|params| {
             self.pull_signals(params, cotangent, Some(scratch));
             let (start, end) = (self.layers[0].weight, self.layers[0].end());
-            self.lowest_gradient(Target::Step(params[start..end].as_mut_ptr(), factor));
+            self.lowest_gradient(Target::Step(params[start..end].as_mut_ptr(), plain));
             debug_assert_eq!(start, 0, "the lowest weights come first");
-            crate::linalg::add_scaled(&mut params[end..], factor, &scratch[end..]);
+            plain.make(&mut params[end..], &scratch[end..]);
             self.rounded.round(params, end);
             if let Some(sparse) = &mut self.sparse {
                 sparse.pack_biases(params, &self.layers[0]);
@@ -405,19 +405,20 @@ mod tests {
         let mut start = vec![0.0; network.layout().len()];
         Streams::new(3).stream("init").fill_normal(&mut start);
         start.iter_mut().for_each(|w| *w *= 0.1);
-        let (mut params, mut gradient, mut seen) = (Stamped::new(start), Vec::new(), Vec::new());
+        let (mut params, mut gradient, mut seen) = (Stamped::new(&start), Vec::new(), Vec::new());
         for step in 0..7 {
             gradient.resize(params.len(), f64::NAN);
             let rows: Vec<usize> = (0..17 + step % 3).map(|n| (7 * n + 11 * step) % EXAMPLES).collect();
             network.select((step != 2 && step != 5).then_some(&rows[..]));
             let scores = if in_one_pass { network.scores_of(&params) } else { network.scores(&params) }.to_vec();
             let cotangent: Vec<f64> = scores.iter().enumerate().map(|(i, s)| 0.1 * s - 0.01 * i as f64).collect();
+            let plain = if step % 2 == 0 { Move::Along(-0.03) } else { Move::AgainstSigns(0.01) };
             if in_one_pass {
-                network.descend(&mut params, &cotangent, -0.03, &mut gradient);
+                network.descend(&mut params, &cotangent, plain, &mut gradient);
             } else {
                 network.pull_back(&params, &cotangent, &mut gradient);
                 seen.extend(&gradient);
-                network.step_along(&mut params, -0.03, &gradient);
+                network.make_move(&mut params, plain, &gradient);
             }
             if step == 3 {
                 params[5] += 0.25; // somebody else's change must be seen by the next forward pass
