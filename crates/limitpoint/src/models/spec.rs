@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dense::Architecture;
-use super::{Activation, DenseNetwork, DiagonalNetwork, MatrixModel, MexicanHat, Model, ModelError, SparseLinear};
+use super::dense::{Architecture, ShardedNetwork};
+use super::{Activation, DiagonalNetwork, MatrixModel, MexicanHat, Model, ModelError, SparseLinear};
 use crate::catalogue::CatalogueEntry;
 use crate::data::InputsView;
 
@@ -233,8 +233,8 @@ impl ModelSpec {
             }
         };
         Ok(match compute.precision {
-            Precision::F64 => Box::new(DenseNetwork::<f64>::new(architecture, inputs, compute.threads)?),
-            Precision::F32 => Box::new(DenseNetwork::<f32>::new(architecture, inputs, compute.threads)?),
+            Precision::F64 => ShardedNetwork::<f64>::build(architecture, inputs, compute.threads)?,
+            Precision::F32 => ShardedNetwork::<f32>::build(architecture, inputs, compute.threads)?,
         })
     }
 

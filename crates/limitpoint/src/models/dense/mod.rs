@@ -20,6 +20,7 @@ mod planar;
 mod raw;
 mod rounded;
 mod shapes;
+mod shards;
 mod signals;
 mod sparse;
 
@@ -30,6 +31,7 @@ use pulp::Arch;
 pub(super) use self::architecture::Architecture;
 pub use self::layered_map::LayeredMap;
 use self::rounded::Rounded;
+pub(super) use self::shards::ShardedNetwork;
 use self::sparse::Sparse;
 use super::{Homogeneity, Kink, KinkColumn, Model, ModelError, score_anew};
 use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, TILE_VECTORS, Team, lanes};
