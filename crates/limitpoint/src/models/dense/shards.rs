@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use super::architecture::Architecture;
 use super::{BLOCK, DenseNetwork, share};
-use crate::linalg::{Matrix, Real, SharedSlice, TILE_VECTORS, lanes};
+use crate::linalg::{Matrix, Real, SharedSlice, lanes};
 use crate::models::{Homogeneity, Kink, KinkColumn, Model, ModelError};
 use crate::params::{Move, ParamLayout};
 
@@ -57,9 +57,8 @@ impl<T: Real> ShardedNetwork<T> {
         if !suits || count < 2 || inputs.rows > EXAMPLES {
             return Ok(Box::new(whole));
         }
-        let panel = TILE_VECTORS * lanes::<T>();
-        // whole panels but for the last shard
-        let edge = |i: usize| if i == count { inputs.rows } else { inputs.rows * i / count / panel * panel };
+        // whole registers, the first shards the larger ones: they are the caller's, who has its caches warm
+        let edge = |i: usize| (inputs.rows * i).div_ceil(count).next_multiple_of(lanes::<T>()).min(inputs.rows);
         let shard = |i: usize| {
             let (examples, cols) = (edge(i)..edge(i + 1), inputs.cols);
             let data = inputs.data[examples.start * cols..examples.end * cols].to_vec();
