@@ -145,8 +145,8 @@ pub(super) unsafe fn turn<T: Copy>(
                 let square: [[T; SQUARE]; SQUARE] = std::array::from_fn(|r| {
                     from.add((row + r) * from_stride + col).cast::<[T; SQUARE]>().read_unaligned()
                 });
-                for c in 0..SQUARE {
-                    let column: [T; SQUARE] = std::array::from_fn(|r| square[r][c]);
+                let columns: [[T; SQUARE]; SQUARE] = std::array::from_fn(|c| square.map(|row| row[c]));
+                for (c, column) in columns.into_iter().enumerate() {
                     to.add((col + c) * to_stride + row).cast::<[T; SQUARE]>().write_unaligned(column);
                 }
             }
