@@ -63,7 +63,7 @@ impl<T: Real> Deref for Aligned<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the lines hold `length` numbers of `T`, one of f32 and f64, for which all bytes are valid.
+        // SAFETY: the lines hold `length` numbers of `T`, one of f32 and f64, for which all bytes are valid (no other type is a `Real`).
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.length) }
     }
 }

@@ -2,11 +2,18 @@
 
 use pulp::Simd;
 
+mod sealed {
+    /// What keeps other types out: kernels rely on all bytes being valid numbers.
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
 /// A number a network can compute in: `f64`, or `f32` where a network chooses it.
 ///
 /// The methods are the handful of vector operations the kernels in [`crate::linalg::tile`] need; each is one
 /// instruction of whatever instruction set [`pulp::Arch`] finds at run time.
-pub trait Real: Copy + Default + Send + Sync + PartialOrd + std::fmt::Debug + 'static {
+pub trait Real: sealed::Sealed + Copy + Default + Send + Sync + PartialOrd + std::fmt::Debug + 'static {
     /// A vector register of the instruction set `S`.
     type Vector<S: Simd>: Copy;
     /// Numbers per register.

@@ -2,8 +2,8 @@
 
 use crate::linalg::sign;
 
-/// A step in which an entry of the gradient moves its parameter and no other, so that threads can share it out, or make it
-/// while the gradient is made.
+/// A step in which an entry of the gradient moves its parameter and no other, so that threads can share it out, or make
+/// it while the gradient is made.
 ///
 /// ```
 /// use limitpoint::params::Move;
@@ -22,7 +22,7 @@ pub enum Move {
 }
 
 impl Move {
-    /// Where a parameter goes with this entry of the gradient; a NaN in either is a NaN.
+    /// Where a parameter goes with this entry of the gradient; one that is not finite gives a number that is not.
     #[inline(always)]
     pub fn of(self, param: f64, gradient: f64) -> f64 {
         match self {

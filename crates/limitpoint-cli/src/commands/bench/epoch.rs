@@ -42,6 +42,7 @@ pub struct Line {
     threads: usize,
     /// Seconds an epoch, median over the rounds.
     seconds: f64,
+    /// Of products that leave no zeros out.
     gigaflops: f64,
     /// ln of the mean loss after one epoch.
     log_loss: f64,

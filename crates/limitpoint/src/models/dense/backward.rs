@@ -48,7 +48,7 @@ impl<T: Real> DenseNetwork<T> {
     pub(super) fn pull_signals(&mut self, params: &[f64], cotangent: &[f64], gradient: Option<&mut [f64]>) {
         assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
         assert_eq!(cotangent.len(), self.examples * self.architecture.outputs, "one cotangent per score");
-        assert_eq!(self.shaped, self.examples, "scores come before gradients");
+        assert_eq!(self.shaped, Some(self.examples), "scores come before gradients");
         let weights = Raw(self.weights_again(params));
         let (gradient, no_gradient) = match gradient {
             Some(gradient) => {

@@ -7,8 +7,8 @@
 //! C[r, :] = start + Σₖ S[r, k] B[k, :]   for the rows r of a bundle, over the columns k it has
 //! ```
 //!
-//! every row of B is then read once for four rows of C, and sums run over k in order: skipped and kept zeros add nothing,
-//! so that the bits are those of a full product wherever B is finite.
+//! every row of B is then read once for four rows of C, and sums run over k in order: skipped and kept zeros add
+//! nothing, so that the bits are those of a full product wherever B is finite.
 
 use pulp::Simd;
 
@@ -157,10 +157,11 @@ mod tests {
     }
 
     fn check<T: Real>() {
-        let (rows, cols, width) = (6, 11, panel_width::<T>());
+        // enough to be shared out
+        let (rows, cols, width) = (38, 301, panel_width::<T>());
         let entry = |r: usize, k: usize| {
             let zero = r >= rows || k % 3 == 1 || (r + k) % 4 == 2;
-            T::from_f64(if zero { 0.0 } else { (r * cols + k) as f64 - 20.0 })
+            T::from_f64(if zero { 0.0 } else { ((7 * r + 3 * k) % 11) as f64 - 4.0 })
         };
         let number = |i: usize| T::from_f64((i * 7 % 13) as f64 - 6.0);
         let panel: Vec<T> = (0..cols * width).map(number).collect();
@@ -170,8 +171,8 @@ mod tests {
             bundles.fill((rows, cols), &Team::new(threads), |bundle| {
                 move |k| std::array::from_fn(|i| entry(BUNDLE * bundle + i, k))
             });
-            assert_eq!((bundles.count(), bundles.all_zero(0..1)), (2, false));
-            for bundle in 0..2 {
+            assert_eq!((bundles.count(), bundles.all_zero(0..1)), (10, false));
+            for bundle in 0..10 {
                 let mut out = vec![T::default(); BUNDLE * width];
                 Arch::new().dispatch(Product(&bundles, bundle, &panel, &start, &mut out));
                 for (i, value) in out.iter().enumerate() {

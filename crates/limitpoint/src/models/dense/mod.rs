@@ -5,7 +5,7 @@
 //! ```
 //!
 //! with an output factor s. A network without hidden layers is the linear model. Everything a step needs is allocated
-//! when the network is built; rows of each layer are shared out over the team in fixed blocks. A single-output head is
+//! when the network is built or first used; rows of each layer are shared out over the team in fixed blocks. A single-output head is
 //! fused into the last hidden layer: its partial sums are formed while tiles are in registers, and the back-signal is
 //! written over the preactivations.
 
@@ -42,6 +42,7 @@ const PARALLEL_FROM: usize = 35_000;
 
 /// Parameters that one worker rounds or moves at a time.
 const BLOCK: usize = 4096;
+
 /// One weight matrix and what surrounds it.
 struct Layer {
     inputs: usize,
@@ -107,8 +108,8 @@ pub struct DenseNetwork<T: Real> {
     /// Whether the last forward pass stored preactivations.
     kept: bool,
     examples: usize,
-    /// Examples the buffers are shaped for.
-    shaped: usize,
+    /// Examples the buffers are shaped for, once they are.
+    shaped: Option<usize>,
     hidden: Vec<Hidden<T>>,
     rounded: Rounded<T>,
     waiting: Aligned<T>,
@@ -176,7 +177,7 @@ impl<T: Real> DenseNetwork<T> {
             in_batch: false,
             kept: false,
             examples: inputs.rows,
-            shaped: 0,
+            shaped: None,
             hidden: architecture.widths.iter().map(|_| Hidden::empty()).collect(),
             rounded: Rounded::new(layout.len()),
             waiting: Aligned::zeros(most_units * width),
@@ -201,10 +202,10 @@ impl<T: Real> DenseNetwork<T> {
 
     /// Shapes all buffers for `examples` at a time.
     fn shape_buffers(&mut self, examples: usize) {
-        if self.shaped == examples {
+        if self.shaped == Some(examples) {
             return;
         }
-        self.shaped = examples;
+        self.shaped = Some(examples);
         let fused = self.fused();
         let count = self.hidden.len();
         for (h, hidden) in self.hidden.iter_mut().enumerate() {
@@ -293,10 +294,8 @@ impl<T: Real> Model for DenseNetwork<T> {
     }
 
     fn scores_of(&mut self, params: &Stamped) -> &[f64] {
-        self.trusting(params, |network| {
-            network.scores(params);
-        });
-        &self.scores
+        self.trust(params);
+        self.scores(params)
     }
 
     fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], plain: Move, scratch: &mut [f64]) {

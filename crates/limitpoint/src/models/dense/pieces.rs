@@ -13,7 +13,7 @@ use crate::linalg::Real;
 /// costs a third more products and saves going through memory with all hidden units of all examples.
 const LARGE: usize = 4096;
 const PIECE: usize = 960;
-/// For a sparse lowest layer, whose bundles want to stay in the cache besides.
+/// Forward through a sparse lowest layer, whose bundles want to stay in the cache besides.
 const SPARSE_PIECE: usize = 144;
 
 impl<T: Real> DenseNetwork<T> {

@@ -11,7 +11,7 @@ pub(super) struct Rounded<T> {
     pub values: Vec<T>,
     /// The stamp of the parameters whose copies are kept, where one pass moved both.
     pub stamp: Option<Stamp>,
-    /// Whether the parameters that are scored now have that stamp.
+    /// Whether the parameters that are scored next have that stamp.
     trusted: bool,
 }
 
@@ -40,18 +40,17 @@ pub(super) fn is_double<T: Real>() -> bool {
 }
 
 impl<T: Real> DenseNetwork<T> {
-    /// Calls `work` while the copies of exactly these parameters, if they are kept, count as up to date.
-    pub(super) fn trusting(&mut self, params: &Stamped, work: impl FnOnce(&mut Self)) {
+    /// The next forward pass is at these parameters: if copies of exactly them are kept, it uses them.
+    pub(super) fn trust(&mut self, params: &Stamped) {
         self.rounded.trusted = params.stamp().is_some() && params.stamp() == self.rounded.stamp;
-        work(self);
-        self.rounded.trusted = false;
     }
 
     /// The parameters in `T`: themselves for doubles, otherwise copies that are rounded now unless they are up to date. A
     /// sparse lowest layer has copies of its own weights instead.
     pub(super) fn weights(&mut self, params: &[f64]) -> *const T {
+        let trusted = std::mem::take(&mut self.rounded.trusted);
         assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
-        if self.rounded.trusted {
+        if trusted {
             return self.weights_again(params);
         }
         self.rounded.stamp = None;

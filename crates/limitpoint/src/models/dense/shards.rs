@@ -1,15 +1,15 @@
 //! Deep networks of moderate size, shared out over threads by examples.
 //!
-//! When threads share the units of every layer, each needs all units of the layer below, half of which another core has
-//! just made: in a network of 100-100 units that traffic takes as long as the products. So every thread takes some of the
-//! examples through all layers, forward and back, and the gradients of these shards are added up
+//! When threads share the units of every layer, each needs all units of the layer below, half of which another core
+//! has just made: in a network of 100-100 units that traffic takes as long as the products. So every thread takes some
+//! of the examples through all layers, forward and back, and the gradients of these shards are added up
 //!
 //! ```text
 //! ∇ = Σ_shards Σ_{n in shard} r_n ∇Φ(xₙ)
 //! ```
 //!
-//! in the order of the shards. How examples are cut into shards depends on their number alone, so the bits do not depend
-//! on the number of threads.
+//! in the order of the shards. How examples are cut into shards depends on their number and on the machine's registers, so
+//! the bits do not depend on the number of threads.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use crate::linalg::{Matrix, Real, SharedSlice, lanes};
 use crate::models::{Homogeneity, Kink, KinkColumn, Model, ModelError};
 use crate::params::{Move, ParamLayout};
 
-/// Examples of a shard, at least: enough for products to outweigh the sum of the gradients.
+/// Examples of a shard, about: enough for products to outweigh the sum of the gradients.
 const SHARD: usize = 96;
 /// Most shards, most examples in all (beyond which hidden units leave the cache), most parameters.
 const SHARDS: usize = 16;
@@ -41,6 +41,8 @@ pub struct ShardedNetwork<T: Real> {
     /// Whether all examples are in use and no slopes are set at kinks.
     in_shards: bool,
     batch: bool,
+    /// Whether the last forward pass was one of the shards.
+    scored_in_shards: bool,
     scores: Vec<f64>,
 }
 
@@ -57,7 +59,7 @@ impl<T: Real> ShardedNetwork<T> {
         if !suits || count < 2 || inputs.rows > EXAMPLES {
             return Ok(Box::new(whole));
         }
-        // whole registers, the first shards the larger ones: they are the caller's, who has its caches warm
+        // whole registers, rounded up: what is left over is not the caller's, who has other work besides
         let edge = |i: usize| (inputs.rows * i).div_ceil(count).next_multiple_of(lanes::<T>()).min(inputs.rows);
         let shard = |i: usize| {
             let (examples, cols) = (edge(i)..edge(i + 1), inputs.cols);
@@ -67,7 +69,7 @@ impl<T: Real> ShardedNetwork<T> {
         };
         let shards = (0..count).map(shard).collect::<Result<Vec<_>, ModelError>>()?;
         let scores = vec![0.0; inputs.rows * whole.outputs()];
-        Ok(Box::new(Self { whole, shards, in_shards: true, batch: false, scores }))
+        Ok(Box::new(Self { whole, shards, in_shards: true, batch: false, scored_in_shards: false, scores }))
     }
 
     /// Calls `work` with every shard, on all threads.
@@ -105,6 +107,7 @@ impl<T: Real> Model for ShardedNetwork<T> {
     }
 
     fn scores(&mut self, params: &[f64]) -> &[f64] {
+        self.scored_in_shards = self.in_shards;
         if !self.in_shards {
             return self.whole.scores(params);
         }
@@ -119,7 +122,10 @@ impl<T: Real> Model for ShardedNetwork<T> {
     }
 
     fn pull_back(&mut self, params: &[f64], cotangent: &[f64], gradient: &mut [f64]) {
-        if !self.in_shards {
+        if !(self.in_shards && self.scored_in_shards) {
+            if std::mem::take(&mut self.scored_in_shards) {
+                self.whole.scores(params); // slopes were set at kinks after the scores
+            }
             return self.whole.pull_back(params, cotangent, gradient);
         }
         let outputs = self.outputs();
@@ -145,18 +151,22 @@ impl<T: Real> Model for ShardedNetwork<T> {
     }
 
     fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
+        self.scored_in_shards = false;
         self.whole.per_example_gradients(params, output)
     }
 
     fn gradient_gram(&mut self, params: &[f64]) -> Matrix {
+        self.scored_in_shards = false;
         self.whole.gradient_gram(params)
     }
 
     fn kinks(&mut self, params: &[f64], radius: f64) -> Vec<Kink> {
+        self.scored_in_shards = false;
         self.whole.kinks(params, radius)
     }
 
     fn kink_columns(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
+        self.scored_in_shards = false;
         self.whole.kink_columns(params, cotangent, kinks)
     }
 
@@ -166,6 +176,7 @@ impl<T: Real> Model for ShardedNetwork<T> {
     }
 
     fn smallest_preactivation(&mut self, params: &[f64]) -> Option<f64> {
+        self.scored_in_shards = false;
         self.whole.smallest_preactivation(params)
     }
 }
@@ -219,6 +230,7 @@ mod tests {
                 for (a, b) in gradient.iter().zip(&expected) {
                     assert!((a - b).abs() <= tolerance * largest, "{a} against {b}");
                 }
+                assert_ne!(gradient, expected, "another order of sums: there are shards");
                 assert_eq!(first.get_or_insert_with(|| gradient.clone()), &gradient, "{threads} threads");
             }
         }
@@ -228,6 +240,29 @@ mod tests {
     fn shards_have_the_scores_and_the_gradient_of_all_examples() {
         check::<f64>(1e-13);
         check::<f32>(1e-4);
+    }
+
+    #[test]
+    fn a_gradient_belongs_to_the_last_scores_wherever_they_were_made() {
+        let inputs = inputs(2 * SHARD);
+        let mut plain: Box<dyn Model> = Box::new(DenseNetwork::<f64>::new(architecture(1), &inputs, 1).unwrap());
+        let mut sharded = ShardedNetwork::<f64>::build(architecture(1), &inputs, 2).unwrap();
+        let (here, there) = (normal(plain.layout().len(), 2), normal(plain.layout().len(), 4));
+        let cotangent = normal(2 * SHARD, 3);
+        let gradients = [&mut plain, &mut sharded].map(|model| {
+            let mut gradients = vec![vec![0.0; here.len()]; 3];
+            model.scores(&here);
+            model.pull_back(&here, &cotangent, &mut gradients[0]);
+            let kinks = model.kinks(&there, 0.01);
+            model.pull_back(&there, &cotangent, &mut gradients[1]);
+            model.scores(&here);
+            model.weigh_kinks(&kinks.iter().map(|kink| (*kink, 1.0)).collect::<Vec<_>>());
+            model.pull_back(&here, &cotangent, &mut gradients[2]);
+            gradients
+        });
+        for (a, b) in gradients[0].iter().flatten().zip(gradients[1].iter().flatten()) {
+            assert!((a - b).abs() <= 1e-12 * (1.0 + a.abs()), "{a} against {b}");
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //!
 //! The other factor, Wᵀ or Δᵀ, lies in panels of a few units that stay in the cache while all bundles pass. A step along
 //! the gradient moves the weights tile by tile as their gradient is made, and the copy in panels with them: the gradient
-//! is never written down, and the next forward pass finds its weights ready.
+//! is never written down, and the next forward pass finds its weights ready. A weight that is not finite does not show
+//! in the scores as long as all inputs it meets are zero.
 
 use std::ops::Range;
 
@@ -126,8 +127,7 @@ impl<T: Real> Sparse<T> {
         if !self.turned {
             let (rows, stride) = (&self.rows, self.stride());
             self.by_feature.fill((self.features, self.count), team, |bundle| {
-                let rows = &rows[bundle * BUNDLE..];
-                move |n| std::array::from_fn(|i| rows[n * stride + i])
+                move |n| std::array::from_fn(|i| rows[n * stride + bundle * BUNDLE + i])
             });
             self.turned = true;
         }
@@ -169,15 +169,15 @@ impl<T: Real> Sparse<T> {
     }
 
     /// z of all units for the examples taken, and what follows; `shape` is that of z.
-    pub fn forward(&mut self, team: &Team, arch: Arch, layer: &Layer, after: After<T>, shape: &Panels<T>) {
-        let (sparse, width) = (&*self, panel_width::<T>());
+    pub fn forward(&self, team: &Team, arch: Arch, layer: &Layer, after: After<T>, shape: &Panels<T>) {
+        let (sparse, width) = (self, panel_width::<T>());
         let cost = layer.outputs * self.features * self.count / BUNDLE;
         share(team, layer.outputs.div_ceil(width), cost, |panels| {
             arch.dispatch(Forward { sparse, panels, units: layer.outputs, after, shape });
         });
     }
 
-    /// The gradient of the layer's weights from its back-signals, whose shape is `shape`.
+    /// The gradient of the layer's weights from its back-signals.
     pub fn gradient(&mut self, team: &Team, arch: Arch, layer: &Layer, signals: RawPanels<T>, target: Target) {
         self.turn(team);
         let (features, width) = (self.features, panel_width::<T>());
@@ -193,7 +193,7 @@ impl<T: Real> Sparse<T> {
                     (weights.part(panel * size..(panel + 1) * size), turned.part(panel * rows..(panel + 1) * rows))
                 };
                 let units = panel * width..(panel * width + width).min(layer.outputs);
-                arch.dispatch(Gradient { by_feature, features, examples, units, signals, turned, weights, target });
+                arch.dispatch(Gradient { by_feature, features, units, signals, turned, weights, target });
             }
         });
     }
@@ -214,7 +214,7 @@ impl<T: Real> WithSimd for Forward<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { sparse, after, shape, .. } = self;
         let (width, z) = (panel_width::<T>(), after.z);
-        let last = shape.count() - 1;
+        let Some(last) = shape.count().checked_sub(1) else { return };
         let columns = last * z.width + shape.vectors(last) * T::lanes::<S>();
         let mut tile = Scratch([T::default(); BUNDLE * UNITS]);
         for panel in self.panels {
@@ -259,7 +259,6 @@ impl<T: Real> WithSimd for Forward<'_, T> {
 struct Gradient<'a, T: Real> {
     by_feature: &'a Bundles<T>,
     features: usize,
-    examples: usize,
     units: Range<usize>,
     /// The back-signals (units × examples), and room for a panel of them turned.
     signals: RawPanels<T>,
@@ -273,7 +272,7 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { by_feature, features, examples, units, signals, turned, weights, target } = self;
+        let Self { by_feature, features, units, signals, turned, weights, target } = self;
         let (width, count) = (panel_width::<T>(), units.len());
         for (panel, rows) in turned.chunks_mut(signals.width * width).enumerate() {
             // SAFETY: back-signals of these units; `rows` are as many as there are examples in the panel.
@@ -283,7 +282,6 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
         }
         let none = Scratch([T::default(); UNITS]);
         let (mut tile, mut rows) = (Scratch([T::default(); TILE * UNITS]), Scratch([T::default(); UNITS * TILE]));
-        debug_assert_eq!(turned.len(), examples * width);
         for first in (0..features).step_by(TILE) {
             let few = TILE.min(features - first);
             let bundles = first / BUNDLE..(first + few).div_ceil(BUNDLE);
@@ -373,8 +371,9 @@ mod tests {
     use crate::models::{Activation, Model};
     use crate::numeric::Streams;
 
-    const EXAMPLES: usize = 45;
-    const INPUTS: usize = 70;
+    // enough for all passes over all examples to be shared out
+    const EXAMPLES: usize = 95;
+    const INPUTS: usize = 102;
 
     /// One entry in six is not zero; an example and some neighbouring features have none.
     fn images() -> Matrix {
@@ -407,6 +406,7 @@ mod tests {
         start.iter_mut().for_each(|w| *w *= 0.1);
         let (mut params, mut gradient, mut seen) = (Stamped::new(&start), Vec::new(), Vec::new());
         for step in 0..7 {
+            gradient.clear();
             gradient.resize(params.len(), f64::NAN);
             let rows: Vec<usize> = (0..17 + step % 3).map(|n| (7 * n + 11 * step) % EXAMPLES).collect();
             network.select((step != 2 && step != 5).then_some(&rows[..]));
@@ -429,7 +429,14 @@ mod tests {
             seen.extend(network.per_example_gradients(&params, 0).data);
             seen.extend(network.gradient_gram(&params).data);
             seen.extend(network.smallest_preactivation(&params));
-            seen.extend(network.kinks(&params, 1e-2).iter().map(|kink| (kink.unit * EXAMPLES + kink.example) as f64));
+            let kinks = network.kinks(&params, 1e-2);
+            assert!(!kinks.is_empty());
+            seen.extend(kinks.iter().map(|kink| (kink.unit * EXAMPLES + kink.example) as f64));
+            network.weigh_kinks(&kinks.iter().map(|kink| (*kink, 0.7)).collect::<Vec<_>>());
+            let cotangent = network.scores(&params).to_vec();
+            network.pull_back(&params, &cotangent, &mut gradient);
+            network.weigh_kinks(&[]);
+            seen.extend(&gradient);
         }
         assert!(seen.iter().all(|x| x.is_finite()));
         seen.extend(&params[..]);
@@ -438,7 +445,7 @@ mod tests {
 
     fn check<T: Real>() {
         for (widths, outputs, biases, frozen) in [
-            (vec![100], 3, [false; 4], [false; 4]),
+            (vec![130], 3, [false; 4], [false; 4]),
             (vec![64], 2, [true; 4], [false; 4]),
             (vec![70, 9], 1, [true, false, true, false], [false; 4]),
             (vec![65, 9, 5], 3, [true; 4], [false, true, false, false]),
@@ -473,6 +480,50 @@ mod tests {
     fn bundles_have_the_bits_of_panels() {
         check::<f64>();
         check::<f32>();
+    }
+
+    #[test]
+    fn a_large_set_is_scored_with_the_weights_a_step_left_behind() {
+        let mut inputs = Matrix::zeros(4200, INPUTS);
+        inputs.data.iter_mut().enumerate().filter(|(i, _)| i % 7 == 0).for_each(|(i, x)| *x = (i % 5) as f64 - 1.5);
+        let widths = vec![20];
+        let (biases, frozen) = (vec![true; 2], vec![false; 2]);
+        let activation = Activation::Relu;
+        let architecture =
+            Architecture { inputs: INPUTS, outputs: 2, activation, biases, frozen, output_scale: 1.0, widths };
+        let mut network = DenseNetwork::<f32>::new(architecture, &inputs, 2).unwrap();
+        let mut params = Stamped::new(&vec![0.01; network.layout().len()]);
+        let mut scratch = vec![0.0; params.len()];
+        for step in 0..3 {
+            let rows: Vec<usize> = (0..50).map(|n| 83 * n + step).collect();
+            network.select(Some(&rows));
+            let cotangent: Vec<f64> = network.scores_of(&params).iter().map(|score| score - 1.0).collect();
+            network.descend(&mut params, &cotangent, Move::Along(-1e-3), &mut scratch);
+            network.select(None);
+            let kept = network.scores_of(&params).to_vec();
+            assert_eq!(kept, network.scores(&params.to_vec()), "step {step}");
+        }
+    }
+
+    #[test]
+    fn an_empty_batch_has_no_scores_and_no_gradient() {
+        let architecture = Architecture {
+            inputs: INPUTS,
+            widths: vec![9],
+            outputs: 2,
+            activation: Activation::Relu,
+            biases: vec![true; 2],
+            frozen: vec![false; 2],
+            output_scale: 1.0,
+        };
+        for mut network in twins::<f64>(&architecture, 1) {
+            let params = vec![0.5; network.layout().len()];
+            let mut gradient = vec![f64::NAN; params.len()];
+            network.select(Some(&[]));
+            assert!(network.scores(&params).is_empty());
+            network.pull_back(&params, &[], &mut gradient);
+            assert!(gradient.iter().all(|g| *g == 0.0));
+        }
     }
 
     #[test]
