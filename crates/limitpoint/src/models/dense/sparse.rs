@@ -501,7 +501,7 @@ mod tests {
             network.descend(&mut params, &cotangent, Move::Along(-1e-3), &mut scratch);
             network.select(None);
             let kept = network.scores_of(&params).to_vec();
-            assert_eq!(kept, network.scores(&params.to_vec()), "step {step}");
+            assert_eq!(kept, network.scores(&params), "step {step}");
         }
     }
 
