@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::raw::{Raw, RawPanels, store_tile, transpose_rows};
+use super::raw::{Raw, RawPanels, StorePanels, store_tile, transpose_rows};
 use super::shapes::{Shape, with_shape};
 use super::{DenseNetwork, block_size, share};
 use crate::linalg::tile::{Finish, Rows, Tile, into_panels};
@@ -142,55 +142,30 @@ impl<T: Real> WithSimd for Forward<'_, T> {
     }
 }
 
-/// The output layer's forward pass for the example panels `panels`.
-pub(super) struct Head<'a, T: Real> {
-    pub outputs: usize,
+/// out = A · input + bias for the example panels `panels`: an output layer, or any layer of a map of inputs.
+pub(super) struct Product<'a, T: Real> {
+    pub rows: usize,
     pub weights: Rows<T>,
     pub bias: Option<Raw<T>>,
     pub input: &'a Panels<T>,
     pub panels: Range<usize>,
-    /// Scores as panels (outputs × examples).
-    pub scores: RawPanels<T>,
+    /// Panels (rows × examples), as wide as those of the input.
+    pub out: RawPanels<T>,
 }
 // SAFETY: the pointers are used at this thread's panels only.
-unsafe impl<T: Real> Send for Head<'_, T> {}
+unsafe impl<T: Real> Send for Product<'_, T> {}
 
-impl<T: Real> Finish<T> for Head<'_, T> {
-    #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        _: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
-        // SAFETY: this thread owns the panel.
-        unsafe { store_tile::<T, S, R, NV>(tile, self.scores.at(panel, row), self.scores.width) };
-    }
-}
-
-impl<T: Real> WithSimd for Head<'_, T> {
+impl<T: Real> WithSimd for Product<'_, T> {
     type Output = ();
     #[inline(always)]
-    fn with_simd<S: Simd>(mut self, simd: S) {
-        let (outputs, depth, weights, bias) = (self.outputs, self.input.rows(), self.weights, self.bias);
-        let (input, scores, rows) = (self.input, self.scores.start, self.scores.rows);
-        for panel in self.panels.clone() {
-            let waiting = scores.wrapping_add(panel * rows * input.width());
-            // SAFETY: buffers are sized by the network; panels are this thread's.
-            unsafe {
-                into_panels(
-                    simd,
-                    0..outputs,
-                    depth,
-                    weights,
-                    bias.map(|b| b.0),
-                    input,
-                    panel..panel + 1,
-                    waiting,
-                    &mut self,
-                );
-            }
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (input, depth, bias) = (self.input, self.input.rows(), self.bias.map(|bias| bias.0));
+        let mut store = StorePanels(self.out);
+        for panel in self.panels {
+            // unfinished sums wait where the result will be
+            let (only, waiting) = (panel..panel + 1, self.out.at(panel, 0));
+            // SAFETY: weights, bias and `out` have these rows; the panels are this thread's.
+            unsafe { into_panels(simd, 0..self.rows, depth, self.weights, bias, input, only, waiting, &mut store) };
         }
     }
 }
@@ -299,13 +274,13 @@ impl<T: Real> DenseNetwork<T> {
         let layer = &self.layers[self.layers.len() - 1];
         let arch = self.arch;
         share(&self.team, panels.len(), layer.inputs * layer.outputs * examples.len(), |blocks| {
-            arch.dispatch(Head {
-                outputs: layer.outputs,
+            arch.dispatch(Product {
+                rows: layer.outputs,
                 weights: Rows { start: weights.at(layer.weight), row: layer.inputs, step: 1 },
                 bias: layer.bias.map(|offset| Raw(weights.at(offset))),
                 input,
                 panels: panels.start + blocks.start..panels.start + blocks.end,
-                scores: outer,
+                out: outer,
             });
         });
         let (outputs, scale) = (layer.outputs, self.architecture.output_scale);

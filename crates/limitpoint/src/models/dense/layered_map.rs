@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::raw::{RawPanels, store_tile};
+use super::forward::Product;
+use super::raw::{Raw, RawPanels};
 use super::shapes::{Shape, with_shape};
-use crate::linalg::tile::{Finish, Rows, Tile, into_panels};
+use crate::linalg::tile::Rows;
 use crate::linalg::{Panels, Real};
 use crate::models::{Activation, InputMap, Layered};
 
@@ -99,13 +100,12 @@ impl<T: Real> InputMap<T> for LayeredMap<T> {
             let input = below.last().unwrap_or(inputs);
             let matrix = (weights.forward.as_slice(), weights.outputs, weights.inputs);
             if l == last {
-                arch.dispatch(Product { matrix, bias: weights.bias.as_deref(), input, out: RawPanels::new(scores) });
+                arch.dispatch(product(matrix, weights.bias.as_deref(), input, scores));
                 break;
             }
             self.signals[l].reshape(weights.outputs, inputs.cols());
             above[0].reshape(weights.outputs, inputs.cols());
-            let out = RawPanels::new(&mut self.signals[l]);
-            arch.dispatch(Product { matrix, bias: weights.bias.as_deref(), input, out });
+            arch.dispatch(product(matrix, weights.bias.as_deref(), input, &mut self.signals[l]));
             let (z, a) = (self.signals[l].data(), above[0].data_mut());
             arch.dispatch(Activate { activation, z, a });
         }
@@ -122,9 +122,9 @@ impl<T: Real> InputMap<T> for LayeredMap<T> {
             let input = above.first().unwrap_or(cotangent);
             let matrix = (weights.turned.as_slice(), weights.inputs, weights.outputs);
             match below.last_mut() {
-                None => arch.dispatch(Product { matrix, bias: None, input, out: RawPanels::new(gradient) }),
+                None => arch.dispatch(product(matrix, None, input, gradient)),
                 Some(signal) => {
-                    arch.dispatch(Product { matrix, bias: None, input, out: RawPanels::new(signal) });
+                    arch.dispatch(product(matrix, None, input, signal));
                     let (z, signal) = (self.signals[l - 1].data(), signal.data_mut());
                     arch.dispatch(Mask { activation, z, signal });
                 }
@@ -137,42 +137,16 @@ impl<T: Real> InputMap<T> for LayeredMap<T> {
     }
 }
 
-/// out = A · input + bias for a row-major A (rows × depth).
-struct Product<'a, T: Real> {
-    matrix: (&'a [T], usize, usize),
-    bias: Option<&'a [T]>,
+/// out = A · input + bias over all panels, for a row-major A (rows × depth).
+fn product<'a, T: Real>(
+    (matrix, rows, depth): (&[T], usize, usize),
+    bias: Option<&[T]>,
     input: &'a Panels<T>,
-    out: RawPanels<T>,
-}
-
-impl<T: Real> Finish<T> for Product<'_, T> {
-    #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        _: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
-        // SAFETY: `out` has these rows, and panels as wide as those of `input`.
-        unsafe { store_tile::<T, S, R, NV>(tile, self.out.at(panel, row), self.out.width) };
-    }
-}
-
-impl<T: Real> WithSimd for Product<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn with_simd<S: Simd>(mut self, simd: S) {
-        let (matrix, rows, depth) = self.matrix;
-        let (input, bias) = (self.input, self.bias.map(<[T]>::as_ptr));
-        let a = Rows { start: matrix.as_ptr(), row: depth, step: 1 };
-        for panel in 0..input.count() {
-            // unfinished sums wait where the result will be
-            let waiting = self.out.at(panel, 0);
-            // SAFETY: the matrix has rows · depth entries, the bias `rows`, and `out` is shaped for the result.
-            unsafe { into_panels(simd, 0..rows, depth, a, bias, input, panel..panel + 1, waiting, &mut self) };
-        }
-    }
+    out: &mut Panels<T>,
+) -> Product<'a, T> {
+    let weights = Rows { start: matrix.as_ptr(), row: depth, step: 1 };
+    let bias = bias.map(|bias| Raw(bias.as_ptr()));
+    Product { rows, weights, bias, input, panels: 0..input.count(), out: RawPanels::new(out) }
 }
 
 /// a = σ(z).

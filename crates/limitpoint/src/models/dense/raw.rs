@@ -88,6 +88,23 @@ pub(super) unsafe fn store_tile<T: Real, S: Simd, const R: usize, const NV: usiz
     }
 }
 
+/// Stores finished tiles in panels.
+pub(super) struct StorePanels<T>(pub RawPanels<T>);
+
+impl<T: Real> Finish<T> for StorePanels<T> {
+    #[inline(always)]
+    fn finish<S: Simd, const R: usize, const NV: usize>(
+        &mut self,
+        _: S,
+        row: usize,
+        panel: usize,
+        tile: Tile<T, S, R, NV>,
+    ) {
+        // SAFETY: whoever asks for a product has panels for its result, which no other thread writes.
+        unsafe { store_tile::<T, S, R, NV>(tile, self.0.at(panel, row), self.0.width) };
+    }
+}
+
 /// Stores finished gradient tiles in a row-major matrix of doubles.
 pub(super) struct StoreRows {
     pub gradient: *mut f64,

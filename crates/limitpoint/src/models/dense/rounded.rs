@@ -25,13 +25,17 @@ impl<T: Real> Rounded<T> {
     /// Rounds `params[from..]`.
     pub fn round(&mut self, params: &[f64], from: usize) {
         if !is_double::<T>() {
-            let (copies, params) = (&mut self.values[from..], &params[from..]);
-            crate::numeric::wide(
-                #[inline(always)]
-                || copies.iter_mut().zip(params).for_each(|(to, from)| *to = T::from_f64(*from)),
-            );
+            round_into(&mut self.values[from..], &params[from..]);
         }
     }
+}
+
+/// Rounds as many numbers as both have.
+pub(super) fn round_into<T: Real>(to: &mut [T], from: &[f64]) {
+    crate::numeric::wide(
+        #[inline(always)]
+        || to.iter_mut().zip(from).for_each(|(to, from)| *to = T::from_f64(*from)),
+    );
 }
 
 /// Whether the network computes in doubles, so that parameters need no rounding.
@@ -62,11 +66,7 @@ impl<T: Real> DenseNetwork<T> {
             share(&self.team, params.len().div_ceil(BLOCK), params.len(), |blocks| {
                 let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(params.len());
                 // SAFETY: every worker writes its own blocks.
-                let own = unsafe { rounded.part(range.clone()) };
-                crate::numeric::wide(
-                    #[inline(always)]
-                    || own.iter_mut().zip(&params[range.clone()]).for_each(|(to, from)| *to = T::from_f64(*from)),
-                );
+                round_into(unsafe { rounded.part(range.clone()) }, &params[range]);
             });
         }
         self.weights_again(params)

@@ -19,6 +19,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::bundles::{BUNDLE, Bundles, panel_width};
 use super::forward::{Activate, After};
 use super::raw::{RawPanels, Scratch, fetch, transpose_rows, turn};
+use super::rounded::round_into;
 use super::{DenseNetwork, Layer, share};
 use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team};
 use crate::params::{Move, Stamped};
@@ -97,11 +98,7 @@ impl<T: Real> Sparse<T> {
                 // SAFETY: every worker writes its own rows.
                 let own = unsafe { rows.part(example * stride..(example + 1) * stride) };
                 if example < count {
-                    let from = source.row(row(example));
-                    crate::numeric::wide(
-                        #[inline(always)]
-                        || own.iter_mut().zip(from).for_each(|(to, from)| *to = T::from_f64(*from)),
-                    );
+                    round_into(own, source.row(row(example)));
                 } else {
                     own.fill(T::default());
                 }
