@@ -1,8 +1,9 @@
 //! Register-tile products of small matrices with room for fused work.
 //!
-//! Two products carry a training step, both built on one tile: R rows × up to three vector registers of columns stay in
+//! Two products carry a training step, both built on one tile: R rows × up to four vector registers of columns stay in
 //! registers while the depth runs by, the row operand is broadcast from wherever it lies, the column operand comes
-//! from [`Panels`].
+//! from [`Panels`]: one panel of up to three registers, or the last two where the last is a lonely register, which alone
+//! would wait for its row operand.
 //!
 //! ```text
 //! into_panels     C = A · B        forward pass (A = weights) and back-signals (A = weightsᵀ); C and B are panels
@@ -49,6 +50,32 @@ pub struct Rows<T> {
     pub step: usize,
 }
 
+/// Registers of a panel and of a lonely register in the panel after it.
+const PAIR: usize = TILE_VECTORS + 1;
+
+/// Where the columns of a product lie: `step` numbers from one row to the next, and `far` from a panel to the next.
+#[derive(Clone, Copy)]
+struct Columns<T> {
+    start: *const T,
+    step: usize,
+    far: usize,
+}
+
+impl<T: Real> Columns<T> {
+    /// Panel `panel` from row `row` on.
+    #[inline(always)]
+    fn of(b: &Panels<T>, panel: usize, row: usize) -> Self {
+        let start = b.data()[b.offset(panel, row)..].as_ptr();
+        Self { start, step: b.width(), far: b.rows() * b.width() }
+    }
+
+    /// Distance of register `v` from the first one: the fourth is the first of the next panel.
+    #[inline(always)]
+    fn register<S: Simd>(&self, v: usize) -> usize {
+        if v < TILE_VECTORS { v * T::lanes::<S>() } else { self.far }
+    }
+}
+
 /// tile += A(R × depth) · B(depth × NV registers).
 ///
 /// # Safety
@@ -58,17 +85,15 @@ unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
     simd: S,
     depth: usize,
     a: Rows<T>,
-    b: *const T,
-    b_step: usize,
+    b: Columns<T>,
     tile: &mut Tile<T, S, R, NV>,
 ) {
     let mut local = *tile;
-    let (mut pa, mut pb) = (a.start, b);
-    let lanes = T::lanes::<S>();
+    let (mut pa, mut pb) = (a.start, b.start);
     for _ in 0..depth {
         // SAFETY: the caller vouches for `depth` steps of both operands.
         unsafe {
-            let columns: [T::Vector<S>; NV] = std::array::from_fn(|v| T::load::<S>(pb.add(v * lanes)));
+            let columns: [T::Vector<S>; NV] = std::array::from_fn(|v| T::load::<S>(pb.add(b.register::<S>(v))));
             for (r, row) in local.iter_mut().enumerate() {
                 let entry = T::splat(simd, *pa.add(r * a.row));
                 for v in 0..NV {
@@ -77,14 +102,38 @@ unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
             }
         }
         pa = pa.wrapping_add(a.step);
-        pb = pb.wrapping_add(b_step);
+        pb = pb.wrapping_add(b.step);
     }
     *tile = local;
 }
 
-/// Runs `body::<R, NV>` over `rows` in groups of 8 (where there are registers for it), 4 and 1.
+/// Hands a finished tile over, panel by panel; `next` is what the finish counts from one panel to the next.
+#[inline(always)]
+fn hand_over<T: Real, S: Simd, F: Finish<T>, const R: usize, const NV: usize>(
+    simd: S,
+    finish: &mut F,
+    row: usize,
+    panel: usize,
+    next: usize,
+    tile: Tile<T, S, R, NV>,
+) {
+    if NV == PAIR {
+        finish.finish::<S, R, TILE_VECTORS>(simd, row, panel, tile.map(|row| std::array::from_fn(|v| row[v])));
+        finish.finish::<S, R, 1>(simd, row, panel + next, tile.map(|row| [row[NV - 1]]));
+    } else {
+        finish.finish(simd, row, panel, tile);
+    }
+}
+
+/// Whether a tile, one row of its columns and one entry fit into the registers.
+const fn fits(rows: usize, vectors: usize, registers: usize) -> bool {
+    (rows + 1) * vectors < registers
+}
+
+/// Runs `body::<R>` over `rows` in groups of 8, 4, 2 and 1: of 8 and 4 where there are registers for it, of 2 where there
+/// are none for 4.
 macro_rules! row_groups {
-    ($rows: expr, $wide: expr, |$row: ident, $size: ident| $body: expr) => {{
+    ($rows: expr, $vectors: expr, $registers: expr, |$row: ident, $size: ident| $body: expr) => {{
         let mut $row = $rows.start;
         let end = $rows.end;
         macro_rules! while_fits {
@@ -96,18 +145,77 @@ macro_rules! row_groups {
                 }
             };
         }
-        if $wide {
+        if const { fits(8, $vectors, $registers) } {
             while_fits!(8);
         }
-        while_fits!(4);
+        if const { fits(4, $vectors, $registers) } {
+            while_fits!(4);
+        } else {
+            while_fits!(2);
+        }
         while_fits!(1);
     }};
 }
 
-/// C[rows, :] = bias + A[rows, 0..depth] · B for the given panels of B, handing each finished tile to `finish`.
-///
-/// `waiting` is where unfinished sums stay when the depth exceeds one pass: one panel row for every row of C. Row r of the
-/// result uses row r of `a`, counted from `a.start`.
+/// Runs `$panel::<NV>` over these panels of `$b`, the last two together where the last is a lonely register.
+macro_rules! each_panel {
+    ($b: expr, $panels: expr, |$index: ident, $vectors: ident| $body: expr) => {{
+        let mut $index = $panels.start;
+        macro_rules! with {
+            ($n: expr) => {{
+                const $vectors: usize = $n;
+                $body;
+                $index += $n.div_ceil(TILE_VECTORS);
+            }};
+        }
+        while $index < $panels.end {
+            match $b.vectors($index) {
+                1 => with!(1usize),
+                2 => with!(2usize),
+                _ if $index + 2 == $panels.end && $b.vectors($index + 1) == 1 => with!(PAIR),
+                _ => with!(TILE_VECTORS),
+            }
+        }
+    }};
+}
+
+/// Where the unfinished sums of a product stay when its depth exceeds one pass.
+#[derive(Clone, Copy)]
+pub struct Waiting<T> {
+    start: *mut T,
+    row: usize,
+    panel: usize,
+    far: usize,
+}
+
+impl<T: Real> Waiting<T> {
+    /// Numbers that [`Waiting::in_rows`] needs for every row of a result.
+    pub fn row_length(lanes: usize) -> usize {
+        PAIR * lanes
+    }
+
+    /// In one place for every row, whatever the panel.
+    #[inline(always)]
+    pub fn in_rows<S: Simd>(start: *mut T) -> Self {
+        let lanes = T::lanes::<S>();
+        Self { start, row: Self::row_length(lanes), panel: 0, far: TILE_VECTORS * lanes }
+    }
+
+    /// In panels like those of the result, `rows` rows of `width` numbers each.
+    pub fn in_panels(start: *mut T, rows: usize, width: usize) -> Self {
+        Self { start, row: width, panel: rows * width, far: rows * width }
+    }
+
+    /// Register `v` of a row of a panel.
+    #[inline(always)]
+    fn at<S: Simd>(&self, panel: usize, row: usize, v: usize) -> *mut T {
+        let register = if v < TILE_VECTORS { v * T::lanes::<S>() } else { self.far };
+        self.start.wrapping_add(panel * self.panel + row * self.row + register)
+    }
+}
+
+/// C[rows, :] = bias + A[rows, 0..depth] · B for the given panels of B, handing each finished tile to `finish`. Row r of
+/// the result uses row r of `a`, counted from `a.start`.
 ///
 /// # Safety
 /// `a` must be readable for every row in `rows` and `depth` steps; `waiting` must be valid at these rows and
@@ -122,7 +230,7 @@ pub unsafe fn into_panels<T: Real, S: Simd, F: Finish<T>>(
     bias: Option<*const T>,
     b: &Panels<T>,
     panels: Range<usize>,
-    waiting: *mut T,
+    waiting: Waiting<T>,
     finish: &mut F,
 ) {
     #[inline(always)]
@@ -135,36 +243,33 @@ pub unsafe fn into_panels<T: Real, S: Simd, F: Finish<T>>(
         bias: Option<*const T>,
         b: &Panels<T>,
         index: usize,
-        waiting: *mut T,
+        waiting: Waiting<T>,
         finish: &mut F,
     ) {
-        let (lanes, width) = (T::lanes::<S>(), b.width());
         let mut from = 0;
         loop {
             let steps = (depth - from).min(DEPTH);
             let last = from + steps == depth;
-            let columns = b.data()[b.offset(index, from)..].as_ptr();
-            row_groups!(rows, S::REGISTER_COUNT >= 32, |row, R| {
+            let columns = Columns::of(b, index, from);
+            row_groups!(rows, NV, S::REGISTER_COUNT, |row, R| {
                 // SAFETY: rows and steps are within what the caller vouches for.
                 unsafe {
-                    let waiting = waiting.wrapping_add(row * width);
+                    let at = |r, v| waiting.at::<S>(index, row + r, v);
                     let mut tile: Tile<T, S, R, NV> = if from > 0 {
-                        std::array::from_fn(|r| {
-                            std::array::from_fn(|v| T::load::<S>(waiting.add(r * width + v * lanes)))
-                        })
+                        std::array::from_fn(|r| std::array::from_fn(|v| T::load::<S>(at(r, v))))
                     } else {
                         std::array::from_fn(|r| {
                             [T::splat(simd, bias.map_or(T::default(), |bias| *bias.add(row + r))); NV]
                         })
                     };
                     let own = Rows { start: a.start.add(row * a.row + from * a.step), ..a };
-                    accumulate::<T, S, R, NV>(simd, steps, own, columns, width, &mut tile);
+                    accumulate::<T, S, R, NV>(simd, steps, own, columns, &mut tile);
                     if last {
-                        finish.finish(simd, row, index, tile);
+                        hand_over(simd, finish, row, index, 1, tile);
                     } else {
                         for r in 0..R {
                             for v in 0..NV {
-                                T::store::<S>(waiting.add(r * width + v * lanes), tile[r][v]);
+                                T::store::<S>(at(r, v), tile[r][v]);
                             }
                         }
                     }
@@ -176,16 +281,10 @@ pub unsafe fn into_panels<T: Real, S: Simd, F: Finish<T>>(
             }
         }
     }
-    for index in panels {
+    each_panel!(b, panels, |index, NV| {
         // SAFETY: passed on from the caller.
-        unsafe {
-            match b.vectors(index) {
-                1 => panel::<T, S, F, 1>(simd, rows.clone(), depth, a, bias, b, index, waiting, finish),
-                2 => panel::<T, S, F, 2>(simd, rows.clone(), depth, a, bias, b, index, waiting, finish),
-                _ => panel::<T, S, F, TILE_VECTORS>(simd, rows.clone(), depth, a, bias, b, index, waiting, finish),
-            }
-        }
-    }
+        unsafe { panel::<T, S, F, NV>(simd, rows.clone(), depth, a, bias, b, index, waiting, finish) }
+    });
 }
 
 /// G[rows, columns of `panels`] = D · B where D (rows × examples) and B (examples × columns) are panels and the depth
@@ -212,29 +311,23 @@ pub unsafe fn weight_rows<T: Real, S: Simd, F: Finish<T>>(
         finish: &mut F,
     ) {
         let width = d.width();
-        row_groups!(rows, S::REGISTER_COUNT >= 32, |row, R| {
+        row_groups!(rows, NV, S::REGISTER_COUNT, |row, R| {
             // SAFETY: row and panel indices come from the shapes of `d` and `b`.
             unsafe {
                 let mut tile: Tile<T, S, R, NV> = [[T::splat(simd, T::default()); NV]; R];
                 for examples in 0..d.count() {
                     let own = Rows { start: start.add(d.offset(examples, row)), row: width, step: 1 };
-                    let from = b.data().as_ptr().add(b.offset(index, examples * width));
-                    accumulate::<T, S, R, NV>(simd, d.filled(examples), own, from, b.width(), &mut tile);
+                    let columns = Columns::of(b, index, examples * width);
+                    accumulate::<T, S, R, NV>(simd, d.filled(examples), own, columns, &mut tile);
                 }
-                finish.finish(simd, row, index * b.width(), tile);
+                hand_over(simd, finish, row, index * b.width(), b.width(), tile);
             }
         });
     }
-    for index in panels {
+    each_panel!(b, panels, |index, NV| {
         // SAFETY: passed on from the caller.
-        unsafe {
-            match b.vectors(index) {
-                1 => panel::<T, S, F, 1>(simd, rows.clone(), d, b, index, finish),
-                2 => panel::<T, S, F, 2>(simd, rows.clone(), d, b, index, finish),
-                _ => panel::<T, S, F, TILE_VECTORS>(simd, rows.clone(), d, b, index, finish),
-            }
-        }
-    }
+        unsafe { panel::<T, S, F, NV>(simd, rows.clone(), d, b, index, finish) }
+    });
 }
 
 /// The largest number of inputs [`narrow_rows`] takes.
@@ -282,7 +375,7 @@ pub unsafe fn narrow_rows<T: Real, S: Simd>(
             store(row + r, &sum.map(|s| T::reduce_sum(simd, s)));
         }
     }
-    row_groups!(rows, false, |row, R| {
+    row_groups!(rows, NARROW, 32, |row, R| {
         // SAFETY: passed on from the caller.
         unsafe {
             match x.rows() {

@@ -7,7 +7,7 @@ use pulp::{Simd, WithSimd};
 use super::raw::{Raw, RawPanels, StorePanels, store_tile, transpose_rows};
 use super::shapes::{Shape, with_shape};
 use super::{DenseNetwork, block_size, share};
-use crate::linalg::tile::{Finish, Rows, Tile, into_panels};
+use crate::linalg::tile::{Finish, Rows, Tile, Waiting, into_panels};
 use crate::linalg::{Panels, Real};
 use crate::models::Activation;
 
@@ -52,7 +52,7 @@ pub(super) struct Forward<'a, T: Real> {
     /// The panels of the input to work on; what is written is counted likewise.
     pub panels: Range<usize>,
     pub after: After<T>,
-    /// One panel row per unit, where unfinished sums wait.
+    /// Where unfinished sums of this thread's rows wait, see [`Waiting::in_rows`].
     pub waiting: *mut T,
 }
 // SAFETY: the pointers are used at this thread's rows only.
@@ -124,7 +124,8 @@ impl<T: Real> WithSimd for Forward<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let (rows, depth, weights, bias) = (self.rows.clone(), self.input.rows(), self.weights, self.bias);
-        let (input, panels, waiting) = (self.input, self.panels.clone(), self.waiting);
+        let (input, panels) = (self.input, self.panels.clone());
+        let waiting = Waiting::in_rows::<S>(self.waiting);
         // SAFETY: the network sized all buffers for its layers, and gave this thread these rows.
         unsafe {
             if let Some((_, partial, block)) = self.after.head {
@@ -161,11 +162,11 @@ impl<T: Real> WithSimd for Product<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let (input, depth, bias) = (self.input, self.input.rows(), self.bias.map(|bias| bias.0));
         let mut store = StorePanels(self.out);
-        for panel in self.panels {
-            // unfinished sums wait where the result will be
-            let (only, waiting) = (panel..panel + 1, self.out.at(panel, 0));
-            // SAFETY: weights, bias and `out` have these rows; the panels are this thread's.
-            unsafe { into_panels(simd, 0..self.rows, depth, self.weights, bias, input, only, waiting, &mut store) };
+        // unfinished sums wait where the result will be
+        let waiting = Waiting::in_panels(self.out.start, self.out.rows, self.out.width);
+        // SAFETY: weights, bias and `out` have these rows; the panels are this thread's.
+        unsafe {
+            into_panels(simd, 0..self.rows, depth, self.weights, bias, input, self.panels, waiting, &mut store);
         }
     }
 }

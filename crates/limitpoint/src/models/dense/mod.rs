@@ -34,14 +34,15 @@ use self::rounded::Rounded;
 pub(super) use self::shards::ShardedNetwork;
 use self::sparse::Sparse;
 use super::{Homogeneity, Kink, KinkColumn, Model, ModelError, score_anew};
-use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, TILE_VECTORS, Team, lanes};
+use crate::linalg::tile::Waiting;
+use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team, lanes};
 use crate::params::{Move, ParamLayout, Stamped};
 
 /// Multiply-adds below which a pass stays on the calling thread.
 const PARALLEL_FROM: usize = 35_000;
 
 /// Parameters that one worker rounds or moves at a time.
-const BLOCK: usize = 4096;
+const BLOCK: usize = 512;
 
 /// One weight matrix and what surrounds it.
 struct Layer {
@@ -163,8 +164,6 @@ impl<T: Real> DenseNetwork<T> {
         };
         let none = Matrix::zeros(0, inputs.cols);
         let all = Inputs::new(if sparse.is_some() { &none } else { inputs });
-        // a batch may have wider panels than all examples
-        let width = TILE_VECTORS * lanes::<T>();
         let most_units = sizes[1..].iter().copied().max().unwrap_or(1);
         let mut network = Self {
             homogeneity: architecture.homogeneity(),
@@ -180,7 +179,7 @@ impl<T: Real> DenseNetwork<T> {
             shaped: None,
             hidden: architecture.widths.iter().map(|_| Hidden::empty()).collect(),
             rounded: Rounded::new(layout.len()),
-            waiting: Aligned::zeros(most_units * width),
+            waiting: Aligned::zeros(most_units * Waiting::<T>::row_length(lanes::<T>())),
             partial: Panels::zeros(0, 0),
             outer: Panels::zeros(0, 0),
             cotangent: Aligned::zeros(0),

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use pulp::Simd;
 
+use super::rounded::is_double;
 use crate::linalg::tile::{Finish, Tile};
 use crate::linalg::{Panels, Real};
 
@@ -124,11 +125,15 @@ impl<T: Real> Finish<T> for StoreRows {
         for (r, registers) in tile.iter().enumerate() {
             for (v, register) in registers.iter().enumerate() {
                 let col = first + v * lanes;
-                let count = lanes.min(self.cols.saturating_sub(col));
                 // SAFETY: a register is `lanes` numbers; row and column are inside the gradient.
                 unsafe {
-                    let values = std::slice::from_raw_parts((&raw const *register).cast::<T>(), lanes);
                     let target = self.gradient.add((row + r) * self.cols + col);
+                    if is_double::<T>() && col + lanes <= self.cols {
+                        T::store::<S>(target.cast(), *register);
+                        continue;
+                    }
+                    let values = std::slice::from_raw_parts((&raw const *register).cast::<T>(), lanes);
+                    let count = lanes.min(self.cols.saturating_sub(col));
                     for (l, value) in values[..count].iter().enumerate() {
                         *target.add(l) = value.to_f64();
                     }

@@ -135,13 +135,15 @@ impl<T: Real> Model for ShardedNetwork<T> {
             network.pull_back(params, &cotangent[examples.start * outputs..examples.end * outputs], gradient);
         });
         let (count, shards, sum) = (gradient.len(), &self.shards, SharedSlice::new(gradient));
-        share(&self.whole.team, count.div_ceil(BLOCK), shards.len() * count, |blocks| {
-            let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(count);
-            // SAFETY: every worker adds up its own blocks.
-            let sum = unsafe { sum.part(range.clone()) };
-            sum.copy_from_slice(&shards[0].gradient[range.clone()]);
-            for shard in &shards[1..] {
-                crate::linalg::add_scaled(sum, 1.0, &shard.gradient[range.clone()]);
+        share(&self.whole.team, count.div_ceil(BLOCK), 4 * shards.len() * count, |blocks| {
+            for block in blocks {
+                let range = block * BLOCK..((block + 1) * BLOCK).min(count);
+                // SAFETY: every worker adds up its own blocks.
+                let sum = unsafe { sum.part(range.clone()) };
+                sum.copy_from_slice(&shards[0].gradient[range.clone()]);
+                for shard in &shards[1..] {
+                    crate::linalg::add_scaled(sum, 1.0, &shard.gradient[range.clone()]);
+                }
             }
         });
     }

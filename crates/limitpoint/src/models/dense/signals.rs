@@ -6,7 +6,7 @@ use pulp::{Simd, WithSimd};
 
 use super::raw::{Raw, RawPanels, Scratch, StoreRows, store_tile};
 use super::shapes::{Shape, with_shape};
-use crate::linalg::tile::{Finish, NARROW, Rows, Tile, into_panels, narrow_rows, weight_rows};
+use crate::linalg::tile::{Finish, NARROW, Rows, Tile, Waiting, into_panels, narrow_rows, weight_rows};
 use crate::linalg::{Panels, Real};
 use crate::models::Activation;
 
@@ -30,7 +30,7 @@ pub(super) struct Backward<'a, T: Real> {
     pub kinks: &'a [(usize, usize, f64)],
     pub weights: Option<WeightGradient<'a, T>>,
     pub bias: Option<*mut f64>,
-    /// One panel row per unit, where unfinished sums wait.
+    /// Where unfinished sums of this thread's rows wait, see [`Waiting::in_rows`].
     pub waiting: *mut T,
 }
 // SAFETY: the pointers are written at this thread's rows only.
@@ -180,7 +180,7 @@ impl<T: Real> Backward<'_, T> {
                         None,
                         above,
                         panels,
-                        self.waiting,
+                        Waiting::in_rows::<S>(self.waiting),
                         &mut mask,
                     );
                 }
