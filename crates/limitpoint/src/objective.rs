@@ -182,10 +182,10 @@ impl Objective {
 
     /// A move with ∇ ln L at the parameters last given to [`Objective::forward`], once after each forward: what
     /// [`Objective::backward`] and [`Objective::make_move`] do, in one pass where the model can. `scratch` is as long as
-    /// the parameters and holds nothing of use afterwards.
-    pub fn descend(&mut self, params: &mut Stamped, plain: Move, scratch: &mut [f64]) {
+    /// the parameters and holds nothing of use afterwards. Answers whether an entry of the gradient was not zero.
+    pub fn descend(&mut self, params: &mut Stamped, plain: Move, scratch: &mut [f64]) -> bool {
         self.map.pull_back(&self.weights, self.in_batch.then_some(self.batch.as_slice()), &mut self.cotangent);
-        self.model.descend(params, &self.cotangent, plain, scratch);
+        self.model.descend(params, &self.cotangent, plain, scratch)
     }
 
     /// A move of the parameters on the model's threads.

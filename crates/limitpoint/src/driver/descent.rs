@@ -11,7 +11,7 @@ use crate::numeric::{LogScaled, RandomStream, StreamState, Streams, log_add_exp}
 use crate::objective::{Objective, Reduction};
 use crate::observers::{Snapshot, StopReason};
 use crate::optimisers::{Optimiser, OptimiserState};
-use crate::params::Stamped;
+use crate::params::{Move, Stamped};
 use crate::schedules::{ReviewPeriod, Schedule, ScheduleState, StepContext, TrialOutcome, Verdict};
 
 /// How examples are shared out over steps.
@@ -232,18 +232,9 @@ impl Descent {
         self.optimiser.subgradient(&mut self.objective, at, &mut self.gradient);
     }
 
-    /// Takes the gradient and makes the step, in one pass if every entry is moved for itself.
-    fn descend(&mut self, ahead: bool, log_step: f64) -> Result<(), DriverError> {
-        match self.optimiser.plain_move(self.objective.log_loss(), log_step) {
-            Some(plain) if !ahead => {
-                self.objective.descend(&mut self.params, plain, &mut self.gradient.direction);
-                Ok(())
-            }
-            _ => {
-                self.take_gradient(ahead);
-                self.move_by(log_step)
-            }
-        }
+    /// The step that moves every entry for itself, if this is one; its gradient need not be written down.
+    fn plain_move(&self, ahead: bool, log_step: f64) -> Option<Move> {
+        if ahead { None } else { self.optimiser.plain_move(self.objective.log_loss(), log_step) }
     }
 
     fn move_by(&mut self, log_step: f64) -> Result<(), DriverError> {
@@ -289,13 +280,22 @@ impl Descent {
         let all_correct_before = self.all_correct;
         let remembered = review.then(|| self.optimiser.state());
         let ahead = self.score_for_gradient(true);
-        self.take_gradient(ahead);
-        if self.gradient.is_zero() {
+        let mut log_step = self.schedule.log_step(&self.context());
+        let plain = if review { None } else { self.plain_move(ahead, log_step) };
+        let moves = match plain {
+            Some(plain) => self.objective.descend(&mut self.params, plain, &mut self.gradient.direction),
+            None => {
+                self.take_gradient(ahead);
+                !self.gradient.is_zero()
+            }
+        };
+        if !moves {
             return Ok(Advance::Ended(StopReason::Stationary));
         }
         loop {
-            let log_step = self.schedule.log_step(&self.context());
-            self.move_by(log_step)?;
+            if plain.is_none() {
+                self.move_by(log_step)?;
+            }
             self.refresh();
             if let Some(state) = &remembered {
                 let changes = self.objective.margins().iter().zip(&self.margins_before).map(|(q, old)| (q - old).abs());
@@ -311,6 +311,7 @@ impl Descent {
                     if verdict == Verdict::GiveUp {
                         return Ok(Advance::Ended(StopReason::ScheduleGaveUp));
                     }
+                    log_step = self.schedule.log_step(&self.context());
                     continue;
                 }
             }
@@ -350,7 +351,12 @@ impl Descent {
             return Ok(Advance::Ended(StopReason::NotFinite { step: self.step, what }));
         }
         let log_step = self.schedule.log_step(&self.context());
-        self.descend(ahead, log_step)?;
+        if let Some(plain) = self.plain_move(ahead, log_step) {
+            self.objective.descend(&mut self.params, plain, &mut self.gradient.direction);
+        } else {
+            self.take_gradient(ahead);
+            self.move_by(log_step)?;
+        }
         self.step += 1;
         self.settled = self.step..self.step + u64::from(!judged);
         self.log_time = log_add_exp(self.log_time, log_step);

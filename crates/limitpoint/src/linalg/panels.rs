@@ -12,8 +12,8 @@ pub const TILE_VECTORS: usize = 3;
 
 /// A matrix stored panel after panel: panel p holds columns p·w … p·w + w − 1, row after row, w numbers a row.
 ///
-/// The width w is three vector registers of the running machine. Columns past the last are zero, so kernels never need a
-/// scalar tail. A step down a panel is a step of w numbers, which is what makes a product of small matrices run
+/// The width w is three vector registers of the running machine, or two where there are four in all. Columns past the
+/// last are zero, so kernels never need a scalar tail. A step down a panel is a step of w numbers, which is what makes a product of small matrices run
 /// from the first-level cache.
 ///
 /// ```
@@ -37,7 +37,7 @@ impl<T: Real> Panels<T> {
     /// A zero matrix of `rows` × `cols`.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         let lanes = lanes::<T>();
-        let width = TILE_VECTORS * lanes;
+        let width = panel_vectors(cols, lanes) * lanes;
         let data = Aligned::zeros(rows * cols.div_ceil(width) * width);
         Self { rows, cols, width, lanes, last_vectors: last_vectors(cols, width, lanes), data }
     }
@@ -49,6 +49,7 @@ impl<T: Real> Panels<T> {
         }
         self.rows = rows;
         self.cols = cols;
+        self.width = panel_vectors(cols, self.lanes) * self.lanes;
         self.last_vectors = last_vectors(cols, self.width, self.lanes);
         self.data.reset(rows * cols.div_ceil(self.width) * self.width);
     }
@@ -76,7 +77,7 @@ impl<T: Real> Panels<T> {
     /// Vector registers that hold columns of panel `panel`: all three, or fewer in the last one.
     #[inline(always)]
     pub fn vectors(&self, panel: usize) -> usize {
-        if (panel + 1) * self.width < self.cols { TILE_VECTORS } else { self.last_vectors }
+        if (panel + 1) * self.width < self.cols { self.width / self.lanes } else { self.last_vectors }
     }
 
     /// Columns of panel `panel` that are not padding.
@@ -162,6 +163,11 @@ impl<T: Real> Panels<T> {
             col += count;
         }
     }
+}
+
+/// Registers per panel: three, but two and two for four registers, so that tiles have more rows and read them less often.
+fn panel_vectors(cols: usize, lanes: usize) -> usize {
+    if cols.div_ceil(lanes) == 4 { 2 } else { TILE_VECTORS }
 }
 
 /// Registers needed for the columns of the last panel.

@@ -95,11 +95,13 @@ pub trait Model: Send {
     }
 
     /// A move with the gradient Σₙ꜀ cotangent[n, c] ∇_θ Φ_c(xₙ; θ) at the parameters last given to [`Model::scores`]: the
-    /// same bits as [`Model::pull_back`] followed by [`Model::make_move`]. `scratch` is as long as the parameters; what is in it
-    /// afterwards is undefined, since a model need not write the gradient down.
-    fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], plain: Move, scratch: &mut [f64]) {
+    /// same bits as [`Model::pull_back`] followed by [`Model::make_move`]. Answers whether an entry of the gradient was
+    /// not zero. `scratch` is as long as the parameters; what is in it afterwards is undefined, since a model need not
+    /// write the gradient down.
+    fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], plain: Move, scratch: &mut [f64]) -> bool {
         self.pull_back(params, cotangent, scratch);
         self.make_move(params, plain, scratch);
+        scratch.iter().any(|g| *g != 0.0)
     }
 
     /// Writes the scores after `params[entry]` is changed by `change`, given that `params` were the last scored. Models

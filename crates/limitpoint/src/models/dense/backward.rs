@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::raw::{Raw, RawPanels, StoreRows};
+use super::raw::{Raw, RawPanels};
 use super::signals::{Backward, Source, WeightGradient};
-use super::sparse::Target;
+use super::target::{Seen, StoreRows, Target};
 use super::{DenseNetwork, block_size, share};
 use crate::linalg::tile::{Rows, weight_rows};
 use crate::linalg::{Panels, Real};
+use crate::params::{Move, Stamped};
 
 /// The weight gradient of an output layer, column panels `panels` of it.
 pub(super) struct HeadGradient<'a, T: Real> {
@@ -26,7 +27,7 @@ impl<T: Real> WithSimd for HeadGradient<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let mut store = StoreRows { gradient: self.gradient, cols: self.turned.cols() };
+        let mut store = StoreRows { target: Target::Gradient(self.gradient), cols: self.turned.cols() };
         let d = (self.cotangent.data().as_ptr(), self.cotangent);
         // SAFETY: shapes agree by construction of the network.
         unsafe { weight_rows(simd, 0..self.outputs, d, self.turned, self.panels, &mut store) }
@@ -36,20 +37,56 @@ impl<T: Real> WithSimd for HeadGradient<'_, T> {
 impl<T: Real> DenseNetwork<T> {
     /// Turns z into δ in every layer that needs it and, given a gradient, fills it.
     pub(super) fn backward(&mut self, params: &[f64], cotangent: &[f64], mut gradient: Option<&mut [f64]>) {
-        self.pull_signals(params, cotangent, gradient.as_deref_mut());
-        let lowest = &self.layers[0];
-        if let (Some(gradient), false) = (gradient, lowest.frozen) {
-            let weights = lowest.weight..lowest.end();
-            self.lowest_gradient(Target::Gradient(gradient[weights].as_mut_ptr()));
-        }
+        assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
+        let lowest = self.layers[0].weight;
+        let target = gradient.as_deref_mut().map(|gradient| Target::Gradient(gradient[lowest..].as_mut_ptr()));
+        self.pull_signals(Raw(self.weights_at(params.as_ptr())), cotangent, gradient, target);
     }
 
-    /// [`DenseNetwork::backward`] but for the weights of a sparse lowest layer.
-    pub(super) fn pull_signals(&mut self, params: &[f64], cotangent: &[f64], gradient: Option<&mut [f64]>) {
+    /// Whether a step can move the lowest layer as its gradient is made.
+    pub(super) fn moves_in_one_pass(&self) -> bool {
+        self.kept && !self.hidden.is_empty() && !self.layers[0].frozen && !self.in_pieces()
+    }
+
+    /// [`crate::models::Model::descend`] in one pass; `scratch` takes the gradient of all but the lowest weights, which no
+    /// back-signal needs, so that they can move while others are still to come.
+    pub(super) fn descend_in_one_pass(
+        &mut self,
+        params: &mut Stamped,
+        cotangent: &[f64],
+        plain: Move,
+        scratch: &mut [f64],
+    ) -> bool {
         assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
+        let (lowest, end, seen) = (self.layers[0].weight, self.layers[0].end(), Seen::default());
+        debug_assert_eq!(lowest, 0, "the lowest weights come first");
+        let stamp = params.change(|params| {
+            let start = params.as_mut_ptr();
+            let target = Target::Step(start.wrapping_add(lowest), plain, &seen);
+            self.pull_signals(Raw(self.weights_at(start)), cotangent, Some(scratch), Some(target));
+            seen.look(&scratch[end..]);
+            plain.make(&mut params[end..], &scratch[end..]);
+            if let Some(sparse) = &mut self.sparse {
+                self.rounded.round(params, end);
+                sparse.pack_biases(params, &self.layers[0]);
+            }
+        });
+        // a sparse layer has moved its copies too
+        self.rounded.stamp = self.sparse.is_some().then_some(stamp);
+        seen.any()
+    }
+
+    /// Turns z into δ in every layer that needs it, fills the gradient, if one is given, but for the lowest weights, and
+    /// hands theirs to `target`.
+    fn pull_signals(
+        &mut self,
+        weights: Raw<T>,
+        cotangent: &[f64],
+        gradient: Option<&mut [f64]>,
+        target: Option<Target>,
+    ) {
         assert_eq!(cotangent.len(), self.examples * self.architecture.outputs, "one cotangent per score");
         assert_eq!(self.shaped, Some(self.examples), "scores come before gradients");
-        let weights = Raw(self.weights_again(params));
         let (gradient, no_gradient) = match gradient {
             Some(gradient) => {
                 assert_eq!(gradient.len(), self.layout.len(), "a gradient is as long as the parameters");
@@ -76,7 +113,7 @@ impl<T: Real> DenseNetwork<T> {
             self.plain_head_gradient(cotangent, gradient, no_gradient);
         }
         if !self.kept {
-            return self.planar_backward(params, gradient);
+            return self.planar_backward(weights, gradient);
         }
         let sparse = self.sparse.is_some();
         for h in (lowest..head).rev() {
@@ -120,9 +157,9 @@ impl<T: Real> DenseNetwork<T> {
                     signals,
                     shape,
                     kinks,
-                    weights: match (input, turned) {
-                        (Some(input), Some(turned)) if wanted && !(sparse && h == 0) => {
-                            Some(WeightGradient { input, turned, gradient: gradient.place(layer.weight) })
+                    weights: match (input, turned, if h > 0 { Some(Target::Gradient(gradient.place(layer.weight))) } else { target }) {
+                        (Some(input), Some(turned), Some(target)) if wanted && !(sparse && h == 0) => {
+                            Some(WeightGradient { input, turned, target })
                         }
                         _ => None,
                     },
@@ -130,6 +167,10 @@ impl<T: Real> DenseNetwork<T> {
                     waiting: waiting.place(0),
                 });
             });
+        }
+        if let (Some(sparse), Some(target), false) = (&mut self.sparse, target, self.layers[0].frozen) {
+            let signals = RawPanels::new(&mut self.hidden[0].signals);
+            sparse.gradient(&self.team, self.arch, &self.layers[0], signals, target);
         }
     }
 

@@ -23,6 +23,7 @@ mod shapes;
 mod shards;
 mod signals;
 mod sparse;
+mod target;
 
 use std::ops::Range;
 
@@ -297,12 +298,13 @@ impl<T: Real> Model for DenseNetwork<T> {
         self.scores(params)
     }
 
-    fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], plain: Move, scratch: &mut [f64]) {
+    fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], plain: Move, scratch: &mut [f64]) -> bool {
         if self.moves_in_one_pass() {
             return self.descend_in_one_pass(params, cotangent, plain, scratch);
         }
         self.pull_back(params, cotangent, scratch);
         self.make_move(params, plain, scratch);
+        scratch.iter().any(|g| *g != 0.0)
     }
 
     fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {

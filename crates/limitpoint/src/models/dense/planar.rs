@@ -255,8 +255,7 @@ impl<T: Real> DenseNetwork<T> {
     }
 
     /// Gradients of a planar network.
-    pub(super) fn planar_backward(&mut self, params: &[f64], gradient: RawPanels<f64>) {
-        let raw = Raw(self.weights_again(params));
+    pub(super) fn planar_backward(&mut self, raw: Raw<T>, gradient: RawPanels<f64>) {
         let weights = self.planar_weights(raw);
         let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
         let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use pulp::Simd;
 
-use super::rounded::is_double;
 use crate::linalg::tile::{Finish, Tile};
 use crate::linalg::{Panels, Real};
 
@@ -67,6 +66,10 @@ unsafe impl<T: Sync> Send for Raw<T> {}
 // SAFETY: as for RawPanels.
 unsafe impl<T: Sync> Sync for Raw<T> {}
 
+/// Rows and numbers a row of the largest tile: 8 rows of three registers of at most 16 numbers.
+pub(super) const TILE_ROWS: usize = 8;
+pub(super) const TILE_WIDTH: usize = 48;
+
 /// Numbers on the stack that begin at a cache line.
 #[repr(align(64))]
 pub(super) struct Scratch<T, const N: usize>(pub [T; N]);
@@ -103,43 +106,6 @@ impl<T: Real> Finish<T> for StorePanels<T> {
     ) {
         // SAFETY: whoever asks for a product has panels for its result, which no other thread writes.
         unsafe { store_tile::<T, S, R, NV>(tile, self.0.at(panel, row), self.0.width) };
-    }
-}
-
-/// Stores finished gradient tiles in a row-major matrix of doubles.
-pub(super) struct StoreRows {
-    pub gradient: *mut f64,
-    pub cols: usize,
-}
-
-impl<T: Real> Finish<T> for StoreRows {
-    #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        _: S,
-        row: usize,
-        first: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
-        let lanes = T::lanes::<S>();
-        for (r, registers) in tile.iter().enumerate() {
-            for (v, register) in registers.iter().enumerate() {
-                let col = first + v * lanes;
-                // SAFETY: a register is `lanes` numbers; row and column are inside the gradient.
-                unsafe {
-                    let target = self.gradient.add((row + r) * self.cols + col);
-                    if is_double::<T>() && col + lanes <= self.cols {
-                        T::store::<S>(target.cast(), *register);
-                        continue;
-                    }
-                    let values = std::slice::from_raw_parts((&raw const *register).cast::<T>(), lanes);
-                    let count = lanes.min(self.cols.saturating_sub(col));
-                    for (l, value) in values[..count].iter().enumerate() {
-                        *target.add(l) = value.to_f64();
-                    }
-                }
-            }
-        }
     }
 }
 

@@ -55,7 +55,7 @@ impl<T: Real> DenseNetwork<T> {
         let trusted = std::mem::take(&mut self.rounded.trusted);
         assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
         if trusted {
-            return self.weights_again(params);
+            return self.weights_at(params.as_ptr());
         }
         self.rounded.stamp = None;
         if let Some(sparse) = &mut self.sparse {
@@ -69,11 +69,11 @@ impl<T: Real> DenseNetwork<T> {
                 round_into(unsafe { rounded.part(range.clone()) }, &params[range]);
             });
         }
-        self.weights_again(params)
+        self.weights_at(params.as_ptr())
     }
 
-    /// The parameters in `T` as the last forward pass left them.
-    pub(super) fn weights_again(&self, params: &[f64]) -> *const T {
-        if is_double::<T>() { params.as_ptr().cast() } else { self.rounded.values.as_ptr() }
+    /// The parameters in `T`, which lie here, as the last forward pass left them.
+    pub(super) fn weights_at(&self, params: *const f64) -> *const T {
+        if is_double::<T>() { params.cast() } else { self.rounded.values.as_ptr() }
     }
 }

@@ -14,10 +14,11 @@
 use std::ops::Range;
 
 use super::architecture::Architecture;
+use super::target::Seen;
 use super::{BLOCK, DenseNetwork, share};
 use crate::linalg::{Matrix, Real, SharedSlice, lanes};
 use crate::models::{Homogeneity, Kink, KinkColumn, Model, ModelError};
-use crate::params::{Move, ParamLayout};
+use crate::params::{Move, ParamLayout, Stamped};
 
 /// Examples of a shard, about: enough for products to outweigh the sum of the gradients.
 const SHARD: usize = 96;
@@ -81,6 +82,23 @@ impl<T: Real> ShardedNetwork<T> {
             unsafe { shards.part(range) }.iter_mut().for_each(&work);
         });
     }
+
+    /// The gradient of every shard.
+    fn gradients_of_shards(&mut self, params: &[f64], cotangent: &[f64]) {
+        let outputs = self.outputs();
+        assert_eq!(cotangent.len(), self.whole.examples * outputs, "one cotangent per score");
+        self.each(|Shard { examples, network, gradient }| {
+            network.pull_back(params, &cotangent[examples.start * outputs..examples.end * outputs], gradient);
+        });
+    }
+}
+
+/// The sum of the shards' gradients over these entries, in the order of the shards.
+fn add_up<T: Real>(shards: &[Shard<T>], range: Range<usize>, sum: &mut [f64]) {
+    sum.copy_from_slice(&shards[0].gradient[range.clone()]);
+    for shard in &shards[1..] {
+        crate::linalg::add_scaled(sum, 1.0, &shard.gradient[range.clone()]);
+    }
 }
 
 impl<T: Real> Model for ShardedNetwork<T> {
@@ -128,24 +146,37 @@ impl<T: Real> Model for ShardedNetwork<T> {
             }
             return self.whole.pull_back(params, cotangent, gradient);
         }
-        let outputs = self.outputs();
-        assert_eq!(cotangent.len(), self.whole.examples * outputs, "one cotangent per score");
         assert_eq!(gradient.len(), params.len(), "a gradient is as long as the parameters");
-        self.each(|Shard { examples, network, gradient }| {
-            network.pull_back(params, &cotangent[examples.start * outputs..examples.end * outputs], gradient);
-        });
+        self.gradients_of_shards(params, cotangent);
         let (count, shards, sum) = (gradient.len(), &self.shards, SharedSlice::new(gradient));
         share(&self.whole.team, count.div_ceil(BLOCK), 4 * shards.len() * count, |blocks| {
             for block in blocks {
                 let range = block * BLOCK..((block + 1) * BLOCK).min(count);
                 // SAFETY: every worker adds up its own blocks.
-                let sum = unsafe { sum.part(range.clone()) };
-                sum.copy_from_slice(&shards[0].gradient[range.clone()]);
-                for shard in &shards[1..] {
-                    crate::linalg::add_scaled(sum, 1.0, &shard.gradient[range.clone()]);
-                }
+                add_up(shards, range.clone(), unsafe { sum.part(range) });
             }
         });
+    }
+
+    fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], plain: Move, scratch: &mut [f64]) -> bool {
+        if !(self.in_shards && self.scored_in_shards) {
+            return self.whole.descend(params, cotangent, plain, scratch);
+        }
+        let seen = Seen::default();
+        self.gradients_of_shards(params, cotangent);
+        let (count, shards, all) = (params.len(), &self.shards, SharedSlice::new(params));
+        share(&self.whole.team, count.div_ceil(BLOCK), 4 * shards.len() * count, |blocks| {
+            let mut sum = [0.0; BLOCK];
+            for block in blocks {
+                let range = block * BLOCK..((block + 1) * BLOCK).min(count);
+                let sum = &mut sum[..range.len()];
+                add_up(shards, range.clone(), sum);
+                seen.look(sum);
+                // SAFETY: every worker moves its own blocks.
+                plain.make(unsafe { all.part(range) }, sum);
+            }
+        });
+        seen.any()
     }
 
     fn make_move(&mut self, params: &mut [f64], plain: Move, gradient: &[f64]) {

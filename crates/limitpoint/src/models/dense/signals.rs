@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::raw::{Raw, RawPanels, Scratch, StoreRows, store_tile};
+use super::raw::{Raw, RawPanels, Scratch, TILE_ROWS, TILE_WIDTH, store_tile};
 use super::shapes::{Shape, with_shape};
+use super::target::{StoreRows, Target};
 use crate::linalg::tile::{Finish, NARROW, Rows, Tile, Waiting, into_panels, narrow_rows, weight_rows};
 use crate::linalg::{Panels, Real};
 use crate::models::Activation;
@@ -42,8 +43,8 @@ pub(super) struct WeightGradient<'a, T: Real> {
     pub input: &'a Panels<T>,
     /// The layer's input as panels of (examples × inputs).
     pub turned: &'a Panels<T>,
-    /// Row-major gradient of the layer's weights.
-    pub gradient: *mut f64,
+    /// What becomes of it.
+    pub target: Target<'a>,
 }
 
 /// Masks a finished back-signal by σ′(z) in place.
@@ -51,10 +52,6 @@ struct MaskBySlope<T> {
     signals: RawPanels<T>,
     activation: Activation,
 }
-
-/// Rows and numbers a row of the largest tile: 8 rows of three registers of at most 16 numbers.
-const TILE_ROWS: usize = 8;
-const TILE_WIDTH: usize = 48;
 
 impl<T: Real> Finish<T> for MaskBySlope<T> {
     #[inline(always)]
@@ -212,9 +209,11 @@ impl<T: Real> WithSimd for Backward<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         // Signals from a layer above are made for all rows at once, which reads that layer's signals only once; those
-        // of a single head chunk by chunk, so that a chunk stays in the second-level cache until it is used.
+        // of a single head chunk by chunk, so that a chunk is still in the cache when it is used: in the nearest one where
+        // the inputs, which every chunk passes, are few.
         let row_bytes = self.shape.count() * self.signals.width * size_of::<T>();
-        let chunk = ((128 << 10) / row_bytes.max(1)).max(8) & !7;
+        let input_bytes = self.weights.as_ref().map_or(0, |weights| size_of_val(weights.turned.data()));
+        let chunk = ((input_bytes / 4).clamp(16 << 10, 128 << 10) / row_bytes.max(1)).max(8) & !7;
         let from_layer = matches!(self.source, Source::Layer { .. });
         if from_layer {
             // SAFETY: the network sized all buffers and gave this thread these rows.
@@ -232,14 +231,11 @@ impl<T: Real> WithSimd for Backward<'_, T> {
                 if let Some(weights) = &self.weights {
                     if weights.input.rows() <= NARROW {
                         let cols = weights.input.rows();
-                        let gradient = weights.gradient;
                         narrow_rows(simd, rows.clone(), (start, self.shape), weights.input, |row, values: &[T]| {
-                            for (i, value) in values[..cols].iter().enumerate() {
-                                *gradient.add(row * cols + i) = value.to_f64();
-                            }
+                            weights.target.put(row * cols, &values[..cols]);
                         });
                     } else {
-                        let mut store = StoreRows { gradient: weights.gradient, cols: weights.turned.cols() };
+                        let mut store = StoreRows { target: weights.target, cols: weights.turned.cols() };
                         let panels = 0..weights.turned.count();
                         weight_rows(simd, rows.clone(), (start, self.shape), weights.turned, panels, &mut store);
                     }

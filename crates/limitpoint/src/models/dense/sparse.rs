@@ -20,9 +20,9 @@ use super::bundles::{BUNDLE, Bundles, panel_width};
 use super::forward::{Activate, After};
 use super::raw::{RawPanels, Scratch, fetch, transpose_rows, turn};
 use super::rounded::round_into;
-use super::{DenseNetwork, Layer, share};
+use super::target::Target;
+use super::{Layer, share};
 use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team};
-use crate::params::{Move, Stamped};
 
 /// The largest share of entries that are not zero, and the fewest features, with which bundles are faster than panels.
 const DENSITY: f64 = 0.25;
@@ -49,19 +49,6 @@ pub(super) struct Sparse<T> {
     /// For each panel of units: the back-signals, example by example.
     signals: Aligned<T>,
 }
-
-/// What becomes of the lowest layer's gradient.
-#[derive(Clone, Copy)]
-pub(super) enum Target {
-    /// It is written here, row-major.
-    Gradient(*mut f64),
-    /// The weights here move with it, and their copies with them.
-    Step(*mut f64, Move),
-}
-// SAFETY: threads write disjoint rows; the owner waits for all of them.
-unsafe impl Send for Target {}
-// SAFETY: as above.
-unsafe impl Sync for Target {}
 
 impl<T: Real> Sparse<T> {
     /// For inputs that are sparse enough.
@@ -156,7 +143,7 @@ impl<T: Real> Sparse<T> {
         self.pack_biases(params, layer);
     }
 
-    fn pack_biases(&mut self, params: &[f64], layer: &Layer) {
+    pub fn pack_biases(&mut self, params: &[f64], layer: &Layer) {
         let Some(bias) = layer.bias else { return };
         let (features, width) = (self.features, panel_width::<T>());
         let panels = self.weights.chunks_exact_mut((features + 1) * width);
@@ -175,7 +162,7 @@ impl<T: Real> Sparse<T> {
     }
 
     /// The gradient of the layer's weights from its back-signals.
-    pub fn gradient(&mut self, team: &Team, arch: Arch, layer: &Layer, signals: RawPanels<T>, target: Target) {
+    pub fn gradient(&mut self, team: &Team, arch: Arch, layer: &Layer, signals: RawPanels<T>, target: Target<'_>) {
         self.turn(team);
         let (features, width) = (self.features, panel_width::<T>());
         let panels = layer.outputs.div_ceil(width);
@@ -262,7 +249,7 @@ struct Gradient<'a, T: Real> {
     turned: &'a mut [T],
     /// The units' weights in panels.
     weights: &'a mut [T],
-    target: Target,
+    target: Target<'a>,
 }
 
 impl<T: Real> WithSimd for Gradient<'_, T> {
@@ -287,7 +274,7 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
                 Target::Step(..) => true,
                 Target::Gradient(_) => false,
             };
-            if let Target::Step(weights, _) = target {
+            if let Target::Step(weights, ..) = target {
                 units.clone().for_each(|unit| fetch(weights.wrapping_add(unit * features + first), few));
             }
             for (bundle, out) in bundles.zip(tile.0.chunks_exact_mut(BUNDLE * width)) {
@@ -300,18 +287,9 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
                 let at = unit * features + first;
                 // SAFETY: these entries of the unit's row are this thread's.
                 unsafe {
-                    match target {
-                        Target::Gradient(gradient) => {
-                            let to = std::slice::from_raw_parts_mut(gradient.add(at), few);
-                            to.iter_mut().zip(&*row).for_each(|(to, from)| *to = from.to_f64());
-                        }
-                        Target::Step(weights, plain) => {
-                            let weights = std::slice::from_raw_parts_mut(weights.add(at), few);
-                            for (weight, entry) in weights.iter_mut().zip(row) {
-                                *weight = plain.of(*weight, entry.to_f64());
-                                *entry = T::from_f64(*weight);
-                            }
-                        }
+                    target.put(at, &row[..few]);
+                    if let Target::Step(weights, ..) = target {
+                        round_into(&mut row[..few], std::slice::from_raw_parts(weights.add(at), few));
                     }
                 }
             }
@@ -320,43 +298,6 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
                 // SAFETY: `few` rows of `width` numbers lie there.
                 unsafe { turn(rows.0.as_ptr(), TILE, to, width, count, few) };
             }
-        }
-    }
-}
-
-impl<T: Real> DenseNetwork<T> {
-    /// Whether a step can move the lowest layer as its gradient is made.
-    pub(super) fn moves_in_one_pass(&self) -> bool {
-        self.sparse.is_some() && !self.layers[0].frozen && !self.in_pieces()
-    }
-
-    /// [`crate::models::Model::descend`] in one pass; `scratch` takes the gradient of all but the lowest weights.
-    pub(super) fn descend_in_one_pass(
-        &mut self,
-        params: &mut Stamped,
-        cotangent: &[f64],
-        plain: Move,
-        scratch: &mut [f64],
-    ) {
-        let stamp = params.change(|params| {
-            self.pull_signals(params, cotangent, Some(scratch));
-            let (start, end) = (self.layers[0].weight, self.layers[0].end());
-            self.lowest_gradient(Target::Step(params[start..end].as_mut_ptr(), plain));
-            debug_assert_eq!(start, 0, "the lowest weights come first");
-            plain.make(&mut params[end..], &scratch[end..]);
-            self.rounded.round(params, end);
-            if let Some(sparse) = &mut self.sparse {
-                sparse.pack_biases(params, &self.layers[0]);
-            }
-        });
-        self.rounded.stamp = Some(stamp);
-    }
-
-    /// The gradient of a sparse lowest layer after the back-signals are made.
-    pub(super) fn lowest_gradient(&mut self, target: Target) {
-        if let Some(sparse) = &mut self.sparse {
-            let signals = RawPanels::new(&mut self.hidden[0].signals);
-            sparse.gradient(&self.team, self.arch, &self.layers[0], signals, target);
         }
     }
 }

@@ -1,0 +1,116 @@
+//! What becomes of a weight gradient: it is written down, or the weights move with it while it is made.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pulp::{Simd, WithSimd};
+
+use super::raw::{Scratch, TILE_ROWS, TILE_WIDTH, store_tile};
+use super::rounded::is_double;
+use crate::linalg::Real;
+use crate::linalg::tile::{Finish, Tile};
+use crate::params::Move;
+
+/// Where the gradient of a layer's weights goes, row-major.
+#[derive(Clone, Copy)]
+pub(super) enum Target<'a> {
+    /// It is written here.
+    Gradient(*mut f64),
+    /// The weights here make this move with it; what is not zero is reported.
+    Step(*mut f64, Move, &'a Seen),
+}
+// SAFETY: threads write disjoint rows; the owner waits for all of them.
+unsafe impl Send for Target<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Target<'_> {}
+
+impl Target<'_> {
+    /// Hands over the entries from `at` on.
+    ///
+    /// # Safety
+    /// These entries must lie inside the matrix, and no other thread may touch them.
+    #[inline(always)]
+    pub unsafe fn put<T: Real>(self, at: usize, entries: &[T]) {
+        // SAFETY: vouched for by the caller.
+        unsafe {
+            match self {
+                Self::Gradient(gradient) => {
+                    let to = std::slice::from_raw_parts_mut(gradient.add(at), entries.len());
+                    to.iter_mut().zip(entries).for_each(|(to, from)| *to = from.to_f64());
+                }
+                Self::Step(weights, plain, seen) => {
+                    seen.look(entries);
+                    let weights = std::slice::from_raw_parts_mut(weights.add(at), entries.len());
+                    weights.iter_mut().zip(entries).for_each(|(w, from)| *w = plain.of(*w, from.to_f64()));
+                }
+            }
+        }
+    }
+}
+
+/// Whether an entry of a gradient was not zero.
+#[derive(Default)]
+pub(super) struct Seen(AtomicBool);
+
+impl Seen {
+    /// Looks at these entries, unless there is nothing left to find.
+    #[inline(always)]
+    pub fn look<T: Real>(&self, entries: &[T]) {
+        if !self.any() && entries.iter().any(|entry| *entry != T::default()) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Hands finished gradient tiles to a target whose rows have `cols` entries.
+pub(super) struct StoreRows<'a> {
+    pub target: Target<'a>,
+    pub cols: usize,
+}
+
+impl<T: Real> Finish<T> for StoreRows<'_> {
+    #[inline(always)]
+    fn finish<S: Simd, const R: usize, const NV: usize>(
+        &mut self,
+        simd: S,
+        row: usize,
+        first: usize,
+        tile: Tile<T, S, R, NV>,
+    ) {
+        let width = NV * T::lanes::<S>();
+        if let (Target::Gradient(gradient), true) = (self.target, is_double::<T>() && first + width <= self.cols) {
+            // SAFETY: rows and columns are inside the gradient, and are this thread's.
+            unsafe { store_tile::<T, S, R, NV>(tile, gradient.add(row * self.cols + first).cast(), self.cols) };
+            return;
+        }
+        let mut raw = Scratch([T::default(); TILE_ROWS * TILE_WIDTH]);
+        // SAFETY: a tile has at most 8 rows of 48 numbers.
+        unsafe { store_tile::<T, S, R, NV>(tile, raw.0.as_mut_ptr(), TILE_WIDTH) };
+        let count = width.min(self.cols - first);
+        simd.vectorize(Put { target: self.target, raw: &raw.0, at: row * self.cols + first, rows: R, cols: self.cols, count });
+    }
+}
+
+/// Hands over one tile, compiled once for all tile sizes.
+struct Put<'a, T: Real> {
+    target: Target<'a>,
+    raw: &'a [T; TILE_ROWS * TILE_WIDTH],
+    at: usize,
+    rows: usize,
+    cols: usize,
+    count: usize,
+}
+
+impl<T: Real> WithSimd for Put<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (r, row) in self.raw.chunks_exact(TILE_WIDTH).take(self.rows).enumerate() {
+            // SAFETY: rows and columns are inside the matrix, and are this thread's.
+            unsafe { self.target.put(self.at + r * self.cols, &row[..self.count]) };
+        }
+    }
+}
