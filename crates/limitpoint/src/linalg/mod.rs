@@ -7,6 +7,7 @@
 mod aligned;
 mod cholesky;
 mod decompositions;
+mod fetch;
 mod matrix;
 mod panels;
 mod real;
@@ -18,6 +19,7 @@ mod vector;
 pub use aligned::Aligned;
 pub use cholesky::Cholesky;
 pub use decompositions::{Eigen, Svd, symmetric_function};
+pub use fetch::fetch;
 pub use matrix::{Matrix, matmul, matmul_nt, matmul_tn};
 pub use panels::{Panels, TILE_VECTORS, lanes};
 pub use real::Real;

@@ -18,6 +18,7 @@ use std::ops::Range;
 
 use pulp::Simd;
 
+use super::fetch::fetch;
 use super::panels::{Panels, TILE_VECTORS};
 use super::real::Real;
 
@@ -157,26 +158,33 @@ macro_rules! row_groups {
     }};
 }
 
-/// Runs `$panel::<NV>` over these panels of `$b`, the last two together where the last is a lonely register.
-macro_rules! each_panel {
-    ($b: expr, $panels: expr, |$index: ident, $vectors: ident| $body: expr) => {{
-        let mut $index = $panels.start;
-        macro_rules! with {
-            ($n: expr) => {{
-                const $vectors: usize = $n;
-                $body;
-                $index += $n.div_ceil(TILE_VECTORS);
-            }};
-        }
-        while $index < $panels.end {
-            match $b.vectors($index) {
-                1 => with!(1usize),
-                2 => with!(2usize),
-                _ if $index + 2 == $panels.end && $b.vectors($index + 1) == 1 => with!(PAIR),
+/// These panels one by one, but the last two together where the last is a lonely register.
+pub fn in_passes<T: Real>(b: &Panels<T>, panels: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let lonely = panels.len() > 1 && b.vectors(panels.end - 2) == TILE_VECTORS && b.vectors(panels.end - 1) == 1;
+    let passes = panels.len() - usize::from(lonely);
+    (0..passes)
+        .map(move |pass| panels.start + pass..if pass + 1 == passes { panels.end } else { panels.start + pass + 1 })
+}
+
+/// Runs `body::<NV>` over these panels of `$b`, pass by pass, with the first panel of each.
+macro_rules! each_pass {
+    ($b: expr, $panels: expr, |$index: ident, $vectors: ident| $body: expr) => {
+        for pass in in_passes($b, $panels) {
+            let $index = pass.start;
+            macro_rules! with {
+                ($n: expr) => {{
+                    const $vectors: usize = $n;
+                    $body
+                }};
+            }
+            match (pass.len(), $b.vectors($index)) {
+                (2, _) => with!(PAIR),
+                (_, 1) => with!(1),
+                (_, 2) => with!(2),
                 _ => with!(TILE_VECTORS),
             }
         }
-    }};
+    };
 }
 
 /// Where the unfinished sums of a product stay when its depth exceeds one pass.
@@ -263,6 +271,11 @@ pub unsafe fn into_panels<T: Real, S: Simd, F: Finish<T>>(
                         })
                     };
                     let own = Rows { start: a.start.add(row * a.row + from * a.step), ..a };
+                    if index == 0 && a.step == 1 {
+                        // rows that nobody on this core may have seen yet
+                        let next = row + R..(row + 2 * R).min(rows.end);
+                        next.for_each(|row| fetch(a.start.wrapping_add(row * a.row + from), steps));
+                    }
                     accumulate::<T, S, R, NV>(simd, steps, own, columns, &mut tile);
                     if last {
                         hand_over(simd, finish, row, index, 1, tile);
@@ -281,7 +294,7 @@ pub unsafe fn into_panels<T: Real, S: Simd, F: Finish<T>>(
             }
         }
     }
-    each_panel!(b, panels, |index, NV| {
+    each_pass!(b, panels, |index, NV| {
         // SAFETY: passed on from the caller.
         unsafe { panel::<T, S, F, NV>(simd, rows.clone(), depth, a, bias, b, index, waiting, finish) }
     });
@@ -324,7 +337,7 @@ pub unsafe fn weight_rows<T: Real, S: Simd, F: Finish<T>>(
             }
         });
     }
-    each_panel!(b, panels, |index, NV| {
+    each_pass!(b, panels, |index, NV| {
         // SAFETY: passed on from the caller.
         unsafe { panel::<T, S, F, NV>(simd, rows.clone(), d, b, index, finish) }
     });

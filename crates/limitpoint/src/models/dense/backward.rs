@@ -157,7 +157,11 @@ impl<T: Real> DenseNetwork<T> {
                     signals,
                     shape,
                     kinks,
-                    weights: match (input, turned, if h > 0 { Some(Target::Gradient(gradient.place(layer.weight))) } else { target }) {
+                    weights: match (
+                        input,
+                        turned,
+                        if h > 0 { Some(Target::Gradient(gradient.place(layer.weight))) } else { target },
+                    ) {
                         (Some(input), Some(turned), Some(target)) if wanted && !(sparse && h == 0) => {
                             Some(WeightGradient { input, turned, target })
                         }

@@ -7,7 +7,7 @@ use pulp::{Simd, WithSimd};
 use super::raw::{Raw, RawPanels, StorePanels, store_tile, transpose_rows};
 use super::shapes::{Shape, with_shape};
 use super::{DenseNetwork, block_size, share};
-use crate::linalg::tile::{Finish, Rows, Tile, Waiting, into_panels};
+use crate::linalg::tile::{Finish, Rows, Tile, Waiting, in_passes, into_panels};
 use crate::linalg::{Panels, Real};
 use crate::models::Activation;
 
@@ -135,9 +135,14 @@ impl<T: Real> WithSimd for Forward<'_, T> {
                     }
                 }
             }
-            into_panels(simd, rows.clone(), depth, weights, bias.map(|b| b.0), input, panels, waiting, &mut self);
-            if let (Some(output), Some(turned)) = (self.after.output, self.after.turned) {
-                transpose_rows(rows, input.cols(), output, turned);
+            for pass in in_passes(input, panels) {
+                let (bias, rows) = (bias.map(|b| b.0), rows.clone());
+                into_panels(simd, rows.clone(), depth, weights, bias, input, pass.clone(), waiting, &mut self);
+                // while the panel is still in the cache
+                if let (Some(output), Some(turned)) = (self.after.output, self.after.turned) {
+                    let width = input.width();
+                    transpose_rows(rows, pass.start * width..(pass.end * width).min(input.cols()), output, turned);
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Memory that the threads of a pass share, and tiles written to it.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use pulp::Simd;
@@ -66,9 +67,29 @@ unsafe impl<T: Sync> Send for Raw<T> {}
 // SAFETY: as for RawPanels.
 unsafe impl<T: Sync> Sync for Raw<T> {}
 
-/// Rows and numbers a row of the largest tile: 8 rows of three registers of at most 16 numbers.
-pub(super) const TILE_ROWS: usize = 8;
-pub(super) const TILE_WIDTH: usize = 48;
+/// A tile written to memory: room for the largest, 8 rows of three registers of at most 16 numbers.
+#[repr(align(64))]
+pub(super) struct RawTile<T>(MaybeUninit<[T; 8 * TILE_WIDTH]>);
+
+/// Numbers from one row of it to the next.
+const TILE_WIDTH: usize = 48;
+
+impl<T: Real> RawTile<T> {
+    /// Writes a tile.
+    #[inline(always)]
+    pub fn of<S: Simd, const R: usize, const NV: usize>(tile: Tile<T, S, R, NV>) -> Self {
+        let mut raw = Self(MaybeUninit::uninit());
+        // SAFETY: no tile has more rows or registers.
+        unsafe { store_tile::<T, S, R, NV>(tile, raw.0.as_mut_ptr().cast(), TILE_WIDTH) };
+        raw
+    }
+
+    /// Where a row begins.
+    #[inline(always)]
+    pub fn row(&self, row: usize) -> *const T {
+        self.0.as_ptr().cast::<T>().wrapping_add(row * TILE_WIDTH)
+    }
+}
 
 /// Numbers on the stack that begin at a cache line.
 #[repr(align(64))]
@@ -111,12 +132,34 @@ impl<T: Real> Finish<T> for StorePanels<T> {
 
 /// to[c, r] = from[r, c] for `rows` × `cols` numbers, in squares of four that pass through registers.
 ///
-/// Never inlined: compiled for wider registers, the squares become scattered stores, which are several times slower.
+/// Never inlined, and compiled for registers of four doubles at most: with wider ones the squares become scattered
+/// stores, which are several times slower.
 ///
 /// # Safety
 /// Both must be valid for that many numbers, their rows the given strides apart.
 #[inline(never)]
 pub(super) unsafe fn turn<T: Copy>(
+    from: *const T,
+    from_stride: usize,
+    to: *mut T,
+    to_stride: usize,
+    rows: usize,
+    cols: usize,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return simd.vectorize(
+            #[inline(always)]
+            // SAFETY: vouched for by the caller.
+            || unsafe { turn_squares(from, from_stride, to, to_stride, rows, cols) },
+        );
+    }
+    // SAFETY: vouched for by the caller.
+    unsafe { turn_squares(from, from_stride, to, to_stride, rows, cols) }
+}
+
+#[inline(always)]
+unsafe fn turn_squares<T: Copy>(
     from: *const T,
     from_stride: usize,
     to: *mut T,
@@ -147,32 +190,20 @@ pub(super) unsafe fn turn<T: Copy>(
     }
 }
 
-/// Asks for `count` numbers that are needed soon; a hint that the machine may ignore.
-#[inline(always)]
-pub(super) fn fetch<T>(from: *const T, count: usize) {
-    #[cfg(target_arch = "x86_64")]
-    for byte in (0..count * size_of::<T>()).step_by(64) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the hint may be given for any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast::<i8>().wrapping_add(byte)) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (from, count);
-}
-
-/// Copies rows of `from` (units × examples) into columns of `to` (examples × units).
+/// Copies rows of `from` (units × examples) into columns of `to` (examples × units), for examples from the first of a
+/// panel on.
 ///
 /// # Safety
 /// Both must be valid for these rows and columns, written by no other thread.
 #[inline(always)]
 pub(super) unsafe fn transpose_rows<T: Real>(
     rows: Range<usize>,
-    examples: usize,
+    examples: Range<usize>,
     from: RawPanels<T>,
     to: RawPanels<T>,
 ) {
-    for first in (0..examples).step_by(from.width) {
-        let count = from.width.min(examples - first);
+    for first in examples.clone().step_by(from.width) {
+        let count = from.width.min(examples.end - first);
         let mut row = rows.start;
         while row < rows.end {
             let wide = (rows.end - row).min(to.width - row % to.width);

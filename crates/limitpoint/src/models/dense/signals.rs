@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::raw::{Raw, RawPanels, Scratch, TILE_ROWS, TILE_WIDTH, store_tile};
+use super::raw::{Raw, RawPanels, RawTile};
 use super::shapes::{Shape, with_shape};
 use super::target::{StoreRows, Target};
 use crate::linalg::tile::{Finish, NARROW, Rows, Tile, Waiting, into_panels, narrow_rows, weight_rows};
@@ -62,17 +62,15 @@ impl<T: Real> Finish<T> for MaskBySlope<T> {
         panel: usize,
         tile: Tile<T, S, R, NV>,
     ) {
-        let mut raw = Scratch([T::default(); TILE_ROWS * TILE_WIDTH]);
-        // SAFETY: a tile has at most 8 rows of 48 numbers.
-        unsafe { store_tile::<T, S, R, NV>(tile, raw.0.as_mut_ptr(), TILE_WIDTH) };
-        simd.vectorize(Mask { mask: self, raw: &raw.0, row, panel, rows: R, vectors: NV });
+        let raw = RawTile::<T>::of::<S, R, NV>(tile);
+        simd.vectorize(Mask { mask: self, raw: &raw, row, panel, rows: R, vectors: NV });
     }
 }
 
 /// The masking of one tile, compiled once for each activation.
 struct Mask<'a, T: Real> {
     mask: &'a MaskBySlope<T>,
-    raw: &'a [T; TILE_ROWS * TILE_WIDTH],
+    raw: &'a RawTile<T>,
     row: usize,
     panel: usize,
     rows: usize,
@@ -90,7 +88,7 @@ impl<T: Real> WithSimd for Mask<'_, T> {
                     // SAFETY: rows of this thread; the raw tile holds them.
                     unsafe {
                         let at = self.mask.signals.at(self.panel, self.row).add(r * width + v * lanes);
-                        let signal = T::load::<S>(self.raw.as_ptr().add(r * TILE_WIDTH + v * lanes));
+                        let signal = T::load::<S>(self.raw.row(r).add(v * lanes));
                         T::store::<S>(at, shape.slope_times::<T, S>(simd, T::load::<S>(at), signal));
                     }
                 }

@@ -18,11 +18,11 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::bundles::{BUNDLE, Bundles, panel_width};
 use super::forward::{Activate, After};
-use super::raw::{RawPanels, Scratch, fetch, transpose_rows, turn};
+use super::raw::{RawPanels, Scratch, transpose_rows, turn};
 use super::rounded::round_into;
 use super::target::Target;
 use super::{Layer, share};
-use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team};
+use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team, fetch};
 
 /// The largest share of entries that are not zero, and the fewest features, with which bundles are faster than panels.
 const DENSITY: f64 = 0.25;
@@ -233,7 +233,7 @@ impl<T: Real> WithSimd for Forward<'_, T> {
             }
             if let (Some(output), Some(turned)) = (after.output, after.turned) {
                 // SAFETY: the units are this thread's.
-                unsafe { transpose_rows(units, sparse.count, output, turned) };
+                unsafe { transpose_rows(units, 0..sparse.count, output, turned) };
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pulp::{Simd, WithSimd};
 
-use super::raw::{Scratch, TILE_ROWS, TILE_WIDTH, store_tile};
+use super::raw::{RawTile, store_tile};
 use super::rounded::is_double;
 use crate::linalg::Real;
 use crate::linalg::tile::{Finish, Tile};
@@ -86,18 +86,16 @@ impl<T: Real> Finish<T> for StoreRows<'_> {
             unsafe { store_tile::<T, S, R, NV>(tile, gradient.add(row * self.cols + first).cast(), self.cols) };
             return;
         }
-        let mut raw = Scratch([T::default(); TILE_ROWS * TILE_WIDTH]);
-        // SAFETY: a tile has at most 8 rows of 48 numbers.
-        unsafe { store_tile::<T, S, R, NV>(tile, raw.0.as_mut_ptr(), TILE_WIDTH) };
-        let count = width.min(self.cols - first);
-        simd.vectorize(Put { target: self.target, raw: &raw.0, at: row * self.cols + first, rows: R, cols: self.cols, count });
+        let raw = RawTile::<T>::of::<S, R, NV>(tile);
+        let (at, count) = (row * self.cols + first, width.min(self.cols - first));
+        simd.vectorize(Put { target: self.target, raw: &raw, at, rows: R, cols: self.cols, count });
     }
 }
 
 /// Hands over one tile, compiled once for all tile sizes.
 struct Put<'a, T: Real> {
     target: Target<'a>,
-    raw: &'a [T; TILE_ROWS * TILE_WIDTH],
+    raw: &'a RawTile<T>,
     at: usize,
     rows: usize,
     cols: usize,
@@ -108,9 +106,12 @@ impl<T: Real> WithSimd for Put<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        for (r, row) in self.raw.chunks_exact(TILE_WIDTH).take(self.rows).enumerate() {
-            // SAFETY: rows and columns are inside the matrix, and are this thread's.
-            unsafe { self.target.put(self.at + r * self.cols, &row[..self.count]) };
+        for r in 0..self.rows {
+            // SAFETY: the tile has as many rows and columns; they are inside the matrix, and are this thread's.
+            unsafe {
+                let row = std::slice::from_raw_parts(self.raw.row(r), self.count);
+                self.target.put(self.at + r * self.cols, row);
+            }
         }
     }
 }
