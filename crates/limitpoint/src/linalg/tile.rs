@@ -400,3 +400,6 @@ pub unsafe fn narrow_rows<T: Real, S: Simd>(
         }
     });
 }
+
+#[cfg(test)]
+mod tests;

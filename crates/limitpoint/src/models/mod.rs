@@ -20,6 +20,8 @@ mod sphere_bounds;
 mod spread;
 
 #[cfg(test)]
+mod step_tests;
+#[cfg(test)]
 mod tests;
 
 pub use activation::Activation;

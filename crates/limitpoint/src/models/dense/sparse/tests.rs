@@ -1,9 +1,10 @@
 //! Bundles against panels, bit for bit.
 
-use super::super::{Architecture, Inputs};
+use super::super::{Architecture, DenseNetwork, Inputs};
 use super::*;
 use crate::models::{Activation, Model};
 use crate::numeric::Streams;
+use crate::params::{Move, Stamped};
 
 // enough for all passes over all examples to be shared out
 const EXAMPLES: usize = 95;

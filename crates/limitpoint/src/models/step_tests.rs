@@ -1,0 +1,91 @@
+//! A step in one call against a gradient and a move, over all examples of the specification.
+
+use super::*;
+use crate::linalg::Matrix;
+use crate::numeric::Streams;
+
+/// Models of the kinds that take steps in their own way: few and many inputs, mostly zeros, enough examples for shards and
+/// for pieces.
+fn shapes(spec: &ModelSpec) -> Vec<Matrix> {
+    let sizes: &[(usize, usize)] = match spec {
+        ModelSpec::Linear | ModelSpec::Network { .. } => &[(9, 4), (203, 2), (31, 150), (70, 80), (4100, 3)],
+        _ => &[(9, 4)],
+    };
+    let mut stream = Streams::new(21).stream("data");
+    let mut matrices = Vec::new();
+    for (rows, cols) in sizes {
+        let mut x = Matrix::zeros(*rows, *cols);
+        stream.fill_normal(&mut x.data);
+        if *cols == 80 {
+            x.data.iter_mut().enumerate().filter(|(i, _)| i % 5 > 0).for_each(|(_, x)| *x = 0.0);
+        }
+        matrices.push(x);
+    }
+    matrices
+}
+
+fn start(model: &dyn Model) -> Vec<f64> {
+    let mut params = vec![0.0; model.layout().len()];
+    Streams::new(22).stream("init").fill_normal(&mut params);
+    params.iter_mut().for_each(|w| *w *= 0.1);
+    params
+}
+
+/// Three steps, in one call each or in two, and whether each had a gradient.
+fn walk(model: &mut dyn Model, in_one: bool) -> (Vec<f64>, Vec<bool>) {
+    let mut params = Stamped::new(&start(model));
+    let (mut gradient, mut had) = (vec![f64::NAN; params.len()], Vec::new());
+    for plain in [Move::Along(-0.01), Move::AgainstSigns(0.02), Move::Along(0.03)] {
+        let cotangent: Vec<f64> = model.scores_of(&params).iter().map(|score| 0.3 * score - 0.01).collect();
+        if in_one {
+            had.push(model.descend(&mut params, &cotangent, plain, &mut gradient));
+        } else {
+            model.pull_back(&params, &cotangent, &mut gradient);
+            had.push(gradient.iter().any(|g| *g != 0.0));
+            model.make_move(&mut params, plain, &gradient);
+        }
+    }
+    (params.to_vec(), had)
+}
+
+#[test]
+fn a_step_in_one_call_has_the_bits_of_a_gradient_and_a_move() {
+    let mut steps = 0;
+    for spec in ModelSpec::examples() {
+        for x in shapes(&spec) {
+            for (outputs, precision) in [(1, Precision::F64), (3, Precision::F64), (1, Precision::F32)] {
+                let mut answers = Vec::new();
+                for threads in [1, 2] {
+                    let Ok(mut model) = spec.build(&x, outputs, Compute { threads, precision }) else { continue };
+                    answers.push(walk(&mut *model, false));
+                    answers.push(walk(&mut *model, true));
+                }
+                let what = format!("{spec:?}, {}x{}, {outputs} outputs, {precision:?}", x.rows, x.cols);
+                if let Some((first, others)) = answers.split_first() {
+                    assert!(first.0.iter().all(|w| w.is_finite()), "{what}");
+                    assert!(first.1.iter().all(|had| *had), "{what}");
+                    assert!(others.iter().all(|other| other == first), "{what}");
+                    steps += 1;
+                }
+            }
+        }
+    }
+    assert!(steps > 50, "{steps}");
+}
+
+#[test]
+fn a_step_without_a_gradient_says_so_and_moves_nothing() {
+    for spec in ModelSpec::examples() {
+        for x in shapes(&spec) {
+            for threads in [1, 2] {
+                let mut model = spec.build(&x, 1, Compute { threads, ..Default::default() }).unwrap();
+                let mut params = Stamped::new(&start(&*model));
+                let before = params.to_vec();
+                let cotangent = vec![0.0; model.scores_of(&params).len()];
+                let mut scratch = vec![f64::NAN; before.len()];
+                let had = model.descend(&mut params, &cotangent, Move::Along(-0.5), &mut scratch);
+                assert!(!had && params[..] == before[..], "{spec:?}, {}x{}", x.rows, x.cols);
+            }
+        }
+    }
+}
