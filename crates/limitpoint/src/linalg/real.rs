@@ -16,6 +16,8 @@ mod sealed {
 pub trait Real: sealed::Sealed + Copy + Default + Send + Sync + PartialOrd + std::fmt::Debug + 'static {
     /// A vector register of the instruction set `S`.
     type Vector<S: Simd>: Copy;
+    /// A yes or no for every number of a register.
+    type Mask<S: Simd>: Copy;
     /// Numbers per register.
     fn lanes<S: Simd>() -> usize;
     /// Rounds a double to this type.
@@ -32,15 +34,28 @@ pub trait Real: sealed::Sealed + Copy + Default + Send + Sync + PartialOrd + std
     fn mul_add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;
     /// max(a, 0), where a NaN stays a NaN.
     fn positive_part<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Vector<S>;
-    /// `yes` where test > 0, else `no`.
-    fn where_positive<S: Simd>(
+    /// Where a > 0.
+    fn positive<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Mask<S>;
+    /// `yes` where the mask says yes, else `no`.
+    fn select<S: Simd>(
         simd: S,
-        test: Self::Vector<S>,
+        mask: Self::Mask<S>,
         yes: Self::Vector<S>,
         no: Self::Vector<S>,
     ) -> Self::Vector<S>;
     /// The sum of the lanes.
     fn reduce_sum<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
+
+    /// `yes` where test > 0, else `no`.
+    #[inline(always)]
+    fn where_positive<S: Simd>(
+        simd: S,
+        test: Self::Vector<S>,
+        yes: Self::Vector<S>,
+        no: Self::Vector<S>,
+    ) -> Self::Vector<S> {
+        Self::select(simd, Self::positive(simd, test), yes, no)
+    }
 
     /// Reads one register.
     ///
@@ -64,10 +79,11 @@ pub trait Real: sealed::Sealed + Copy + Default + Send + Sync + PartialOrd + std
 }
 
 macro_rules! real {
-    ($ty: ident, $vector: ident, $lanes: ident, $splat: ident, $add: ident, $mul: ident, $mul_add: ident,
+    ($ty: ident, $vector: ident, $mask: ident, $lanes: ident, $splat: ident, $add: ident, $mul: ident, $mul_add: ident,
      $at_most: ident, $more: ident, $max: ident, $select: ident, $reduce: ident) => {
         impl Real for $ty {
             type Vector<S: Simd> = S::$vector;
+            type Mask<S: Simd> = S::$mask;
             #[inline(always)]
             fn lanes<S: Simd>() -> usize {
                 S::$lanes
@@ -107,8 +123,12 @@ macro_rules! real {
                 }
             }
             #[inline(always)]
-            fn where_positive<S: Simd>(simd: S, test: S::$vector, yes: S::$vector, no: S::$vector) -> S::$vector {
-                simd.$select(simd.$more(test, simd.$splat(0.0)), yes, no)
+            fn positive<S: Simd>(simd: S, a: S::$vector) -> S::$mask {
+                simd.$more(a, simd.$splat(0.0))
+            }
+            #[inline(always)]
+            fn select<S: Simd>(simd: S, mask: S::$mask, yes: S::$vector, no: S::$vector) -> S::$vector {
+                simd.$select(mask, yes, no)
             }
             #[inline(always)]
             fn reduce_sum<S: Simd>(simd: S, a: S::$vector) -> Self {
@@ -121,6 +141,7 @@ macro_rules! real {
 real!(
     f64,
     f64s,
+    m64s,
     F64_LANES,
     splat_f64s,
     add_f64s,
@@ -135,6 +156,7 @@ real!(
 real!(
     f32,
     f32s,
+    m32s,
     F32_LANES,
     splat_f32s,
     add_f32s,

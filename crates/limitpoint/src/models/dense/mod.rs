@@ -40,7 +40,7 @@ use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team, lanes};
 use crate::params::{Move, ParamLayout, Stamped};
 
 /// Multiply-adds below which a pass stays on the calling thread.
-const PARALLEL_FROM: usize = 35_000;
+const PARALLEL_FROM: usize = 100_000;
 
 /// Parameters that one worker rounds or moves at a time.
 const BLOCK: usize = 512;
@@ -115,6 +115,8 @@ pub struct DenseNetwork<T: Real> {
     hidden: Vec<Hidden<T>>,
     rounded: Rounded<T>,
     waiting: Aligned<T>,
+    /// See [`planar::Signs`].
+    signs: Vec<u8>,
     /// Partial scores of a single-output head, one row per block of units.
     partial: Panels<T>,
     /// Scores, and later their cotangents, of a head that is not fused (outputs × examples).
@@ -181,6 +183,7 @@ impl<T: Real> DenseNetwork<T> {
             hidden: architecture.widths.iter().map(|_| Hidden::empty()).collect(),
             rounded: Rounded::new(layout.len()),
             waiting: Aligned::zeros(most_units * Waiting::<T>::row_length(lanes::<T>())),
+            signs: Vec::new(),
             partial: Panels::zeros(0, 0),
             outer: Panels::zeros(0, 0),
             cotangent: Aligned::zeros(0),

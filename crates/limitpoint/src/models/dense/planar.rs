@@ -1,9 +1,10 @@
 //! Two-layer networks with two inputs and one output, without ever storing a preactivation.
 //!
-//! In the plane (the setting of paper C) a preactivation is cheaper to compute again than to write and read back, so both passes keep
-//! everything in registers: the forward pass forms the partial scores of a block of units, the backward pass
-//! recomputes z and adds up all gradients of a few units at a time. Scores are summed in the order of the general
-//! kernels and have their bits. The head's gradient comes for nothing: every activation here is homogeneous of a degree
+//! In the plane (the setting of paper C) a preactivation is cheaper to compute again than to write and read back, so both
+//! passes keep everything in registers: the forward pass forms the partial scores of a block of units, the backward pass
+//! recomputes z and adds up all gradients of a few units at a time. Of ReLUs the signs of z are all that it needs, and
+//! where a register of them is a byte or two, the forward pass leaves them behind. Scores are summed in the order of the
+//! general kernels and have their bits. The head's gradient comes for nothing: every activation here is homogeneous of a degree
 //! k, so σ(z) = z σ′(z)/k, and with G = Σₙ rₙ σ′(zₙ) xₙ, B = Σₙ rₙ σ′(zₙ)
 //!
 //! ```text
@@ -17,7 +18,7 @@ use pulp::{Simd, WithSimd};
 use super::raw::{Raw, RawPanels};
 use super::shapes::{Shape, with_shape};
 use super::{DenseNetwork, block_size, share};
-use crate::linalg::{Panels, Real};
+use crate::linalg::{Panels, Real, TILE_VECTORS};
 use crate::models::Activation;
 
 /// Inputs of a planar network.
@@ -53,6 +54,42 @@ impl<T: Real> PlanarWeights<T> {
     }
 }
 
+/// Room for the signs of z, register after register for every unit, as masks of the machine.
+#[derive(Clone, Copy)]
+pub(super) struct Signs {
+    start: *mut u8,
+    /// Registers of a unit.
+    row: usize,
+}
+
+// SAFETY: threads write those of their own units; the owner waits for all of them.
+unsafe impl Send for Signs {}
+// SAFETY: as above.
+unsafe impl Sync for Signs {}
+
+impl Signs {
+    /// Bytes of the largest mask that is kept.
+    const BYTES: usize = 2;
+
+    /// Room for these panels of examples and as many units.
+    fn room(buffer: &mut Vec<u8>, units: usize, panels: usize) -> Self {
+        let row = panels * TILE_VECTORS;
+        buffer.resize(units * row * Self::BYTES, 0);
+        Self { start: buffer.as_mut_ptr(), row }
+    }
+
+    /// Whether this kind of network keeps them.
+    const fn kept<T: Real, S: Simd, A: Shape>() -> bool {
+        A::STEP && size_of::<T::Mask<S>>() <= Self::BYTES
+    }
+
+    /// Those of a unit at register `v` of panel `panel`.
+    #[inline(always)]
+    fn at<T: Real, S: Simd>(self, unit: usize, panel: usize, v: usize) -> *mut T::Mask<S> {
+        self.start.cast::<T::Mask<S>>().wrapping_add(unit * self.row + panel * TILE_VECTORS + v)
+    }
+}
+
 /// Register `v` of panel `panel` of every input.
 ///
 /// # Safety
@@ -72,6 +109,7 @@ pub(super) struct PlanarForward<'a, T: Real> {
     pub activation: Activation,
     pub input: &'a Panels<T>,
     pub partial: RawPanels<T>,
+    pub signs: Signs,
 }
 
 impl<T: Real> PlanarForward<'_, T> {
@@ -94,6 +132,9 @@ impl<T: Real> PlanarForward<'_, T> {
                 let weight = T::splat(simd, *self.weights.head.0.add(unit));
                 for v in 0..NV {
                     let z = self.weights.preactivation::<S>(simd, unit, &x[v]);
+                    if const { Signs::kept::<T, S, A>() } {
+                        self.signs.at::<T, S>(unit, panel, first + v).write_unaligned(T::positive(simd, z));
+                    }
                     sums[v] = T::mul_add(simd, weight, shape.value::<T, S>(simd, z), sums[v]);
                 }
             }
@@ -140,6 +181,8 @@ pub(super) struct PlanarBackward<'a, T: Real> {
     pub hidden: Option<*mut f64>,
     pub bias: Option<*mut f64>,
     pub head: Option<*mut f64>,
+    /// As the forward pass left them.
+    pub signs: Signs,
 }
 
 impl<T: Real> PlanarBackward<'_, T> {
@@ -154,6 +197,18 @@ impl<T: Real> PlanarBackward<'_, T> {
                 for v in 0..self.input.vectors(panel) {
                     let x = inputs::<T, S>(self.input, panel, v);
                     let r = T::load::<S>(self.cotangent.as_ptr().add(panel * self.input.width() + v * T::lanes::<S>()));
+                    if const { Signs::kept::<T, S, A>() } {
+                        let products = x.map(|x| T::mul(simd, r, x));
+                        for u in 0..R {
+                            let mask = self.signs.at::<T, S>(first + u, panel, v).read_unaligned();
+                            let add = |sum, term| T::select(simd, mask, T::add(simd, sum, term), sum);
+                            if BIAS {
+                                bias[u] = add(bias[u], r);
+                            }
+                            hidden[u] = std::array::from_fn(|i| add(hidden[u][i], products[i]));
+                        }
+                        continue;
+                    }
                     for u in 0..R {
                         let z = self.weights.preactivation::<S>(simd, first + u, &x);
                         let signal = shape.slope_times::<T, S>(simd, z, r);
@@ -247,9 +302,10 @@ impl<T: Real> DenseNetwork<T> {
         let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
         let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
         let (activation, arch) = (self.architecture.activation, self.arch);
+        let signs = Signs::room(&mut self.signs, units, input.count());
         share(&self.team, units.div_ceil(block), units * self.examples * 2, |blocks| {
             let rows = blocks.start * block..(blocks.end * block).min(units);
-            arch.dispatch(PlanarForward { rows, block, weights, activation, input, partial });
+            arch.dispatch(PlanarForward { rows, block, weights, activation, input, partial, signs });
         });
         self.sum_partial_scores(raw, 0..self.examples);
     }
@@ -261,6 +317,7 @@ impl<T: Real> DenseNetwork<T> {
         let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
         let (activation, arch, cotangent) = (self.architecture.activation, self.arch, &self.cotangent[..]);
         let (layer, head) = (&self.layers[0], &self.layers[1]);
+        let signs = Signs::room(&mut self.signs, units, input.count());
         share(&self.team, units.div_ceil(block), units * self.examples * 4, |blocks| {
             let rows = blocks.start * block..(blocks.end * block).min(units);
             let at = |offset: usize| gradient.place(offset);
@@ -273,6 +330,7 @@ impl<T: Real> DenseNetwork<T> {
                 hidden: (!layer.frozen).then(|| at(layer.weight)),
                 bias: layer.bias.filter(|_| !layer.frozen).map(at),
                 head: (!head.frozen).then(|| at(head.weight)),
+                signs,
             });
         });
     }

@@ -6,6 +6,8 @@ use crate::linalg::Real;
 
 /// σ and σ′ on registers.
 pub(super) trait Shape: Copy {
+    /// Whether σ′ is 1 where z > 0 and 0 elsewhere.
+    const STEP: bool = false;
     /// σ(z); a NaN stays a NaN.
     fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S>;
     /// σ′(z) · signal, for numbers z: a NaN among the scores ends a run before it gets here.
@@ -40,6 +42,7 @@ impl Shape for Identity {
 }
 
 impl Shape for Relu {
+    const STEP: bool = true;
     #[inline(always)]
     fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S> {
         T::positive_part(simd, z)
