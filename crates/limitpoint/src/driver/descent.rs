@@ -234,7 +234,8 @@ impl Descent {
 
     /// The step that moves every entry for itself, if this is one; its gradient need not be written down.
     fn plain_move(&self, ahead: bool, log_step: f64) -> Option<Move> {
-        if ahead { None } else { self.optimiser.plain_move(self.objective.log_loss(), log_step) }
+        let plain = if ahead { None } else { self.optimiser.plain_move(self.objective.log_loss(), log_step) };
+        plain.filter(|plain| plain.is_finite())
     }
 
     fn move_by(&mut self, log_step: f64) -> Result<(), DriverError> {
@@ -280,22 +281,29 @@ impl Descent {
         let all_correct_before = self.all_correct;
         let remembered = review.then(|| self.optimiser.state());
         let ahead = self.score_for_gradient(true);
-        let mut log_step = self.schedule.log_step(&self.context());
-        let plain = if review { None } else { self.plain_move(ahead, log_step) };
-        let moves = match plain {
-            Some(plain) => self.objective.descend(&mut self.params, plain, &mut self.gradient.direction),
-            None => {
-                self.take_gradient(ahead);
-                !self.gradient.is_zero()
+        let mut known = None;
+        if !review {
+            // the gradient is used once
+            let log_step = self.schedule.log_step(&self.context());
+            if let Some(plain) = self.plain_move(ahead, log_step) {
+                if !self.objective.descend(&mut self.params, plain, &mut self.gradient.direction) {
+                    return Ok(Advance::Ended(StopReason::Stationary));
+                }
+                self.refresh();
+                return Ok(self.count_step(log_step));
             }
-        };
-        if !moves {
+            known = Some(log_step);
+        }
+        self.take_gradient(ahead);
+        if self.gradient.is_zero() {
             return Ok(Advance::Ended(StopReason::Stationary));
         }
         loop {
-            if plain.is_none() {
-                self.move_by(log_step)?;
-            }
+            let log_step = match known.take() {
+                Some(log_step) => log_step,
+                None => self.schedule.log_step(&self.context()),
+            };
+            self.move_by(log_step)?;
             self.refresh();
             if let Some(state) = &remembered {
                 let changes = self.objective.margins().iter().zip(&self.margins_before).map(|(q, old)| (q - old).abs());
@@ -311,16 +319,20 @@ impl Descent {
                     if verdict == Verdict::GiveUp {
                         return Ok(Advance::Ended(StopReason::ScheduleGaveUp));
                     }
-                    log_step = self.schedule.log_step(&self.context());
                     continue;
                 }
             }
-            self.step += 1;
-            self.epoch = self.step;
-            self.settled = self.step..self.step + 1;
-            self.log_time = log_add_exp(self.log_time, log_step);
-            return Ok(self.trouble().map_or(Advance::Moved, Advance::Ended));
+            return Ok(self.count_step(log_step));
         }
+    }
+
+    /// Counts a full-batch step that stands.
+    fn count_step(&mut self, log_step: f64) -> Advance {
+        self.step += 1;
+        self.epoch = self.step;
+        self.settled = self.step..self.step + 1;
+        self.log_time = log_add_exp(self.log_time, log_step);
+        self.trouble().map_or(Advance::Moved, Advance::Ended)
     }
 
     fn advance_mini(&mut self, size: usize) -> Result<Advance, DriverError> {

@@ -7,8 +7,8 @@ use pulp::{Arch, Simd, WithSimd};
 use super::aligned::Aligned;
 use super::real::Real;
 
-/// Registers side by side in a tile.
-pub const TILE_VECTORS: usize = 3;
+/// Registers side by side in a panel.
+pub const PANEL_VECTORS: usize = 3;
 
 /// A matrix stored panel after panel: panel p holds columns p·w … p·w + w − 1, row after row, w numbers a row.
 ///
@@ -167,7 +167,7 @@ impl<T: Real> Panels<T> {
 
 /// Registers per panel: three, but two and two for four registers, so that tiles have more rows and read them less often.
 fn panel_vectors(cols: usize, lanes: usize) -> usize {
-    if cols.div_ceil(lanes) == 4 { 2 } else { TILE_VECTORS }
+    if cols.div_ceil(lanes) == 4 { 2 } else { PANEL_VECTORS }
 }
 
 /// Registers needed for the columns of the last panel.

@@ -37,12 +37,7 @@ pub trait Real: sealed::Sealed + Copy + Default + Send + Sync + PartialOrd + std
     /// Where a > 0.
     fn positive<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Mask<S>;
     /// `yes` where the mask says yes, else `no`.
-    fn select<S: Simd>(
-        simd: S,
-        mask: Self::Mask<S>,
-        yes: Self::Vector<S>,
-        no: Self::Vector<S>,
-    ) -> Self::Vector<S>;
+    fn select<S: Simd>(simd: S, mask: Self::Mask<S>, yes: Self::Vector<S>, no: Self::Vector<S>) -> Self::Vector<S>;
     /// The sum of the lanes.
     fn reduce_sum<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
 

@@ -19,10 +19,10 @@ use std::ops::Range;
 use pulp::Simd;
 
 use super::fetch::fetch;
-use super::panels::{Panels, TILE_VECTORS};
+use super::panels::{PANEL_VECTORS, Panels};
 use super::real::Real;
 
-/// Depth of one pass over a panel: 128 steps of three registers fit the first-level cache.
+/// Depth of one pass over a panel: 128 steps of three registers fit the first-level cache, those of four just so.
 pub const DEPTH: usize = 128;
 
 /// A tile of R rows by NV registers.
@@ -52,7 +52,7 @@ pub struct Rows<T> {
 }
 
 /// Registers of a panel and of a lonely register in the panel after it.
-const PAIR: usize = TILE_VECTORS + 1;
+const PAIR: usize = PANEL_VECTORS + 1;
 
 /// Where the columns of a product lie: `step` numbers from one row to the next, and `far` from a panel to the next.
 #[derive(Clone, Copy)]
@@ -69,12 +69,12 @@ impl<T: Real> Columns<T> {
         let start = b.data()[b.offset(panel, row)..].as_ptr();
         Self { start, step: b.width(), far: b.rows() * b.width() }
     }
+}
 
-    /// Distance of register `v` from the first one: the fourth is the first of the next panel.
-    #[inline(always)]
-    fn register<S: Simd>(&self, v: usize) -> usize {
-        if v < TILE_VECTORS { v * T::lanes::<S>() } else { self.far }
-    }
+/// Distance of register `v` from the first one: the fourth is the first of the next panel, which is `far`.
+#[inline(always)]
+fn register<T: Real, S: Simd>(v: usize, far: usize) -> usize {
+    if v < PANEL_VECTORS { v * T::lanes::<S>() } else { far }
 }
 
 /// tile += A(R × depth) · B(depth × NV registers).
@@ -94,7 +94,7 @@ unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
     for _ in 0..depth {
         // SAFETY: the caller vouches for `depth` steps of both operands.
         unsafe {
-            let columns: [T::Vector<S>; NV] = std::array::from_fn(|v| T::load::<S>(pb.add(b.register::<S>(v))));
+            let columns: [T::Vector<S>; NV] = std::array::from_fn(|v| T::load::<S>(pb.add(register::<T, S>(v, b.far))));
             for (r, row) in local.iter_mut().enumerate() {
                 let entry = T::splat(simd, *pa.add(r * a.row));
                 for v in 0..NV {
@@ -108,19 +108,18 @@ unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
     *tile = local;
 }
 
-/// Hands a finished tile over, panel by panel; `next` is what the finish counts from one panel to the next.
+/// Hands a finished tile over, panel by panel.
 #[inline(always)]
 fn hand_over<T: Real, S: Simd, F: Finish<T>, const R: usize, const NV: usize>(
     simd: S,
     finish: &mut F,
     row: usize,
     panel: usize,
-    next: usize,
     tile: Tile<T, S, R, NV>,
 ) {
     if NV == PAIR {
-        finish.finish::<S, R, TILE_VECTORS>(simd, row, panel, tile.map(|row| std::array::from_fn(|v| row[v])));
-        finish.finish::<S, R, 1>(simd, row, panel + next, tile.map(|row| [row[NV - 1]]));
+        finish.finish::<S, R, PANEL_VECTORS>(simd, row, panel, tile.map(|row| std::array::from_fn(|v| row[v])));
+        finish.finish::<S, R, 1>(simd, row, panel + 1, tile.map(|row| [row[NV - 1]]));
     } else {
         finish.finish(simd, row, panel, tile);
     }
@@ -131,8 +130,8 @@ const fn fits(rows: usize, vectors: usize, registers: usize) -> bool {
     (rows + 1) * vectors < registers
 }
 
-/// Runs `body::<R>` over `rows` in groups of 8, 4, 2 and 1: of 8 and 4 where there are registers for it, of 2 where there
-/// are none for 4.
+/// Runs `body::<R>` over `rows` in groups of 8, 4, 2 and 1: of 8 and 4 where there are registers for it, of 2 where
+/// there are none for 4.
 macro_rules! row_groups {
     ($rows: expr, $vectors: expr, $registers: expr, |$row: ident, $size: ident| $body: expr) => {{
         let mut $row = $rows.start;
@@ -160,7 +159,7 @@ macro_rules! row_groups {
 
 /// These panels one by one, but the last two together where the last is a lonely register.
 pub fn in_passes<T: Real>(b: &Panels<T>, panels: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let lonely = panels.len() > 1 && b.vectors(panels.end - 2) == TILE_VECTORS && b.vectors(panels.end - 1) == 1;
+    let lonely = panels.len() > 1 && b.vectors(panels.end - 2) == PANEL_VECTORS && b.vectors(panels.end - 1) == 1;
     let passes = panels.len() - usize::from(lonely);
     (0..passes)
         .map(move |pass| panels.start + pass..if pass + 1 == passes { panels.end } else { panels.start + pass + 1 })
@@ -181,7 +180,7 @@ macro_rules! each_pass {
                 (2, _) => with!(PAIR),
                 (_, 1) => with!(1),
                 (_, 2) => with!(2),
-                _ => with!(TILE_VECTORS),
+                _ => with!(PANEL_VECTORS),
             }
         }
     };
@@ -206,7 +205,7 @@ impl<T: Real> Waiting<T> {
     #[inline(always)]
     pub fn in_rows<S: Simd>(start: *mut T) -> Self {
         let lanes = T::lanes::<S>();
-        Self { start, row: Self::row_length(lanes), panel: 0, far: TILE_VECTORS * lanes }
+        Self { start, row: Self::row_length(lanes), panel: 0, far: PANEL_VECTORS * lanes }
     }
 
     /// In panels like those of the result, `rows` rows of `width` numbers each.
@@ -217,17 +216,16 @@ impl<T: Real> Waiting<T> {
     /// Register `v` of a row of a panel.
     #[inline(always)]
     fn at<S: Simd>(&self, panel: usize, row: usize, v: usize) -> *mut T {
-        let register = if v < TILE_VECTORS { v * T::lanes::<S>() } else { self.far };
-        self.start.wrapping_add(panel * self.panel + row * self.row + register)
+        self.start.wrapping_add(panel * self.panel + row * self.row + register::<T, S>(v, self.far))
     }
 }
 
-/// C[rows, :] = bias + A[rows, 0..depth] · B for the given panels of B, handing each finished tile to `finish`. Row r of
-/// the result uses row r of `a`, counted from `a.start`.
+/// C[rows, :] = bias + A[rows, 0..depth] · B for the given panels of B, handing each finished tile to `finish`. Row r
+/// of the result uses row r of `a`, counted from `a.start`.
 ///
 /// # Safety
-/// `a` must be readable for every row in `rows` and `depth` steps; `waiting` must be valid at these rows and
-/// no other thread may touch them; `bias`, when given, must be readable at every row.
+/// `a` must be readable for every row in `rows` and `depth` steps; `waiting` must be valid at these rows, and at these
+/// panels where it is in panels, and no other thread may touch them; `bias`, when given, must be readable at every row.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "the arguments of a matrix product")]
 pub unsafe fn into_panels<T: Real, S: Simd, F: Finish<T>>(
@@ -278,7 +276,7 @@ pub unsafe fn into_panels<T: Real, S: Simd, F: Finish<T>>(
                     }
                     accumulate::<T, S, R, NV>(simd, steps, own, columns, &mut tile);
                     if last {
-                        hand_over(simd, finish, row, index, 1, tile);
+                        hand_over(simd, finish, row, index, tile);
                     } else {
                         for r in 0..R {
                             for v in 0..NV {
@@ -333,7 +331,7 @@ pub unsafe fn weight_rows<T: Real, S: Simd, F: Finish<T>>(
                     let columns = Columns::of(b, index, examples * width);
                     accumulate::<T, S, R, NV>(simd, d.filled(examples), own, columns, &mut tile);
                 }
-                hand_over(simd, finish, row, index * b.width(), b.width(), tile);
+                hand_over(simd, finish, row, index, tile);
             }
         });
     }
@@ -388,17 +386,33 @@ pub unsafe fn narrow_rows<T: Real, S: Simd>(
             store(row + r, &sum.map(|s| T::reduce_sum(simd, s)));
         }
     }
-    row_groups!(rows, NARROW, 32, |row, R| {
+    #[inline(always)]
+    unsafe fn any_inputs<T: Real, S: Simd, const R: usize>(
+        simd: S,
+        row: usize,
+        d: (*const T, &Panels<T>),
+        x: &Panels<T>,
+        store: &mut impl FnMut(usize, &[T]),
+    ) {
         // SAFETY: passed on from the caller.
         unsafe {
             match x.rows() {
-                1 => group::<T, S, R, 1>(simd, row, d, x, &mut store),
-                2 => group::<T, S, R, 2>(simd, row, d, x, &mut store),
-                3 => group::<T, S, R, 3>(simd, row, d, x, &mut store),
-                _ => group::<T, S, R, NARROW>(simd, row, d, x, &mut store),
+                1 => group::<T, S, R, 1>(simd, row, d, x, store),
+                2 => group::<T, S, R, 2>(simd, row, d, x, store),
+                3 => group::<T, S, R, 3>(simd, row, d, x, store),
+                _ => group::<T, S, R, NARROW>(simd, row, d, x, store),
             }
         }
-    });
+    }
+    let whole = rows.start + (rows.len() & !3);
+    for row in (rows.start..whole).step_by(4) {
+        // SAFETY: passed on from the caller.
+        unsafe { any_inputs::<T, S, 4>(simd, row, d, x, &mut store) };
+    }
+    for row in whole..rows.end {
+        // SAFETY: passed on from the caller.
+        unsafe { any_inputs::<T, S, 1>(simd, row, d, x, &mut store) };
+    }
 }
 
 #[cfg(test)]

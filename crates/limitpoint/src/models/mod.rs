@@ -101,9 +101,7 @@ pub trait Model: Send {
     /// not zero. `scratch` is as long as the parameters; what is in it afterwards is undefined, since a model need not
     /// write the gradient down.
     fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], plain: Move, scratch: &mut [f64]) -> bool {
-        self.pull_back(params, cotangent, scratch);
-        self.make_move(params, plain, scratch);
-        scratch.iter().any(|g| *g != 0.0)
+        descend_in_two(self, params, cotangent, plain, scratch)
     }
 
     /// Writes the scores after `params[entry]` is changed by `change`, given that `params` were the last scored. Models
@@ -156,6 +154,19 @@ pub trait Model: Send {
         let _ = params;
         None
     }
+}
+
+/// A step as a gradient and a move.
+fn descend_in_two<M: Model + ?Sized>(
+    model: &mut M,
+    params: &mut Stamped,
+    cotangent: &[f64],
+    plain: Move,
+    scratch: &mut [f64],
+) -> bool {
+    model.pull_back(params, cotangent, scratch);
+    model.make_move(params, plain, scratch);
+    scratch.iter().any(|g| *g != 0.0)
 }
 
 /// Scores everything after one parameter is changed, and again as it was.

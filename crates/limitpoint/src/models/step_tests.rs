@@ -4,8 +4,8 @@ use super::*;
 use crate::linalg::Matrix;
 use crate::numeric::Streams;
 
-/// Models of the kinds that take steps in their own way: few and many inputs, mostly zeros, enough examples for shards and
-/// for pieces.
+/// Inputs of the kinds on which models step in their own way: few and many features, mostly zeros, enough examples for
+/// shards and for pieces.
 fn shapes(spec: &ModelSpec) -> Vec<Matrix> {
     let sizes: &[(usize, usize)] = match spec {
         ModelSpec::Linear | ModelSpec::Network { .. } => &[(9, 4), (203, 2), (31, 150), (70, 80), (4100, 3)],

@@ -32,6 +32,13 @@ impl Move {
         }
     }
 
+    /// Whether its number is finite, so that a zero moves nothing.
+    pub fn is_finite(self) -> bool {
+        match self {
+            Self::Along(number) | Self::AgainstSigns(number) => number.is_finite(),
+        }
+    }
+
     /// Moves all parameters.
     pub fn make(self, params: &mut [f64], gradient: &[f64]) {
         debug_assert_eq!(params.len(), gradient.len());

@@ -9,8 +9,8 @@ use crate::linalg::lanes;
 struct Collect<'a, T> {
     out: &'a mut Vec<T>,
     cols: usize,
-    /// Columns from one unit of what the product counts to the next.
-    unit: usize,
+    /// Columns of a panel.
+    width: usize,
     tiles: usize,
 }
 
@@ -19,7 +19,7 @@ impl<T: Real> Finish<T> for Collect<'_, T> {
         &mut self,
         _: S,
         row: usize,
-        place: usize,
+        panel: usize,
         tile: Tile<T, S, R, NV>,
     ) {
         let lanes = T::lanes::<S>();
@@ -29,7 +29,7 @@ impl<T: Real> Finish<T> for Collect<'_, T> {
                 // SAFETY: as many numbers as a register has.
                 unsafe { T::store::<S>(values.as_mut_ptr(), *register) };
                 for (l, value) in values.into_iter().enumerate() {
-                    let col = place * self.unit + v * lanes + l;
+                    let col = panel * self.width + v * lanes + l;
                     if col < self.cols {
                         self.out[(row + r) * self.cols + col] = value;
                     }
@@ -68,11 +68,11 @@ impl<T: Real> WithSimd for Products<'_, T> {
         let operand = Rows { start: a.as_ptr(), row: depth, step: 1 };
         // SAFETY: everything is sized above and by the caller.
         unsafe {
-            let mut collect = Collect { out: forward, cols, unit: b.width(), tiles: 0 };
+            let mut collect = Collect { out: forward, cols, width: b.width(), tiles: 0 };
             let bias = Some(bias.as_ptr());
             into_panels(simd, 0..rows, depth, operand, bias, b, 0..b.count(), waiting, &mut collect);
             assert!(collect.tiles > 0);
-            let mut collect = Collect { out: gradient, cols, unit: 1, tiles: 0 };
+            let mut collect = Collect { out: gradient, cols, width: b.width(), tiles: 0 };
             weight_rows(simd, 0..rows, (d.data().as_ptr(), d), b, 0..b.count(), &mut collect);
         }
         outs
@@ -126,5 +126,8 @@ fn passes_cover_all_panels_and_leave_no_register_alone_beside_a_panel() {
         let lonely = passes.iter().any(|pass| pass.len() == 1 && b.vectors(pass.start) == 1);
         assert_eq!(lonely, registers == 1, "{registers} registers");
         assert_eq!(in_passes(&b, 1..1).count(), 0);
+        // a thread's part that ends before the lonely register
+        let part: Vec<usize> = in_passes(&b, 0..b.count() - 1).flatten().collect();
+        assert_eq!(part, (0..b.count() - 1).collect::<Vec<_>>());
     }
 }

@@ -10,6 +10,7 @@ use super::target::{Seen, StoreRows, Target};
 use super::{DenseNetwork, block_size, share};
 use crate::linalg::tile::{Rows, weight_rows};
 use crate::linalg::{Panels, Real};
+use crate::models::Model;
 use crate::params::{Move, Stamped};
 
 /// The weight gradient of an output layer, column panels `panels` of it.
@@ -27,7 +28,7 @@ impl<T: Real> WithSimd for HeadGradient<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let mut store = StoreRows { target: Target::Gradient(self.gradient), cols: self.turned.cols() };
+        let mut store = StoreRows::new(Target::Gradient(self.gradient), self.turned);
         let d = (self.cotangent.data().as_ptr(), self.cotangent);
         // SAFETY: shapes agree by construction of the network.
         unsafe { weight_rows(simd, 0..self.outputs, d, self.turned, self.panels, &mut store) }
@@ -36,11 +37,9 @@ impl<T: Real> WithSimd for HeadGradient<'_, T> {
 
 impl<T: Real> DenseNetwork<T> {
     /// Turns z into δ in every layer that needs it and, given a gradient, fills it.
-    pub(super) fn backward(&mut self, params: &[f64], cotangent: &[f64], mut gradient: Option<&mut [f64]>) {
+    pub(super) fn backward(&mut self, params: &[f64], cotangent: &[f64], gradient: Option<&mut [f64]>) {
         assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
-        let lowest = self.layers[0].weight;
-        let target = gradient.as_deref_mut().map(|gradient| Target::Gradient(gradient[lowest..].as_mut_ptr()));
-        self.pull_signals(Raw(self.weights_at(params.as_ptr())), cotangent, gradient, target);
+        self.pull_signals(Raw(self.weights_at(params.as_ptr())), cotangent, gradient, None);
     }
 
     /// Whether a step can move the lowest layer as its gradient is made.
@@ -48,8 +47,8 @@ impl<T: Real> DenseNetwork<T> {
         self.kept && !self.hidden.is_empty() && !self.layers[0].frozen && !self.in_pieces()
     }
 
-    /// [`crate::models::Model::descend`] in one pass; `scratch` takes the gradient of all but the lowest weights, which no
-    /// back-signal needs, so that they can move while others are still to come.
+    /// [`Model::descend`] in one pass; `scratch` takes the gradient of all but the lowest weights, which no back-signal
+    /// needs, so that they can move while others are still to come.
     pub(super) fn descend_in_one_pass(
         &mut self,
         params: &mut Stamped,
@@ -62,10 +61,10 @@ impl<T: Real> DenseNetwork<T> {
         debug_assert_eq!(lowest, 0, "the lowest weights come first");
         let stamp = params.change(|params| {
             let start = params.as_mut_ptr();
-            let target = Target::Step(start.wrapping_add(lowest), plain, &seen);
-            self.pull_signals(Raw(self.weights_at(start)), cotangent, Some(scratch), Some(target));
+            let step = Target::Step(start.wrapping_add(lowest), plain, &seen);
+            self.pull_signals(Raw(self.weights_at(start)), cotangent, Some(scratch), Some(step));
             seen.look(&scratch[end..]);
-            plain.make(&mut params[end..], &scratch[end..]);
+            self.make_move(&mut params[end..], plain, &scratch[end..]);
             if let Some(sparse) = &mut self.sparse {
                 self.rounded.round(params, end);
                 sparse.pack_biases(params, &self.layers[0]);
@@ -76,14 +75,14 @@ impl<T: Real> DenseNetwork<T> {
         seen.any()
     }
 
-    /// Turns z into δ in every layer that needs it, fills the gradient, if one is given, but for the lowest weights, and
-    /// hands theirs to `target`.
+    /// Turns z into δ in every layer that needs it and fills the gradient, if one is given. The lowest weights make a
+    /// step instead, if one is given: see [`DenseNetwork::moves_in_one_pass`].
     fn pull_signals(
         &mut self,
         weights: Raw<T>,
         cotangent: &[f64],
         gradient: Option<&mut [f64]>,
-        target: Option<Target>,
+        step: Option<Target<'_>>,
     ) {
         assert_eq!(cotangent.len(), self.examples * self.architecture.outputs, "one cotangent per score");
         assert_eq!(self.shaped, Some(self.examples), "scores come before gradients");
@@ -97,6 +96,7 @@ impl<T: Real> DenseNetwork<T> {
             }
             None => (RawPanels { start: std::ptr::null_mut(), rows: 0, width: 0 }, true),
         };
+        let lowest_weights = step.or((!no_gradient).then(|| Target::Gradient(gradient.place(self.layers[0].weight))));
         let lowest = if no_gradient { 0 } else { self.layers.iter().position(|layer| !layer.frozen).unwrap_or(0) };
         let scale = self.architecture.output_scale;
         let fused = self.fused();
@@ -113,6 +113,7 @@ impl<T: Real> DenseNetwork<T> {
             self.plain_head_gradient(cotangent, gradient, no_gradient);
         }
         if !self.kept {
+            debug_assert!(step.is_none(), "planar networks write their gradient down");
             return self.planar_backward(weights, gradient);
         }
         let sparse = self.sparse.is_some();
@@ -138,6 +139,7 @@ impl<T: Real> DenseNetwork<T> {
             let cost = layer.outputs * self.examples * (layer.inputs + if single { 1 } else { next.outputs });
             share(&self.team, layer.outputs.div_ceil(block), cost, |blocks| {
                 let wanted = !no_gradient && !layer.frozen;
+                let target = if h > 0 { Some(Target::Gradient(gradient.place(layer.weight))) } else { lowest_weights };
                 let source = if single {
                     Source::SingleHead {
                         head: Raw(weights.at(next.weight)),
@@ -157,11 +159,7 @@ impl<T: Real> DenseNetwork<T> {
                     signals,
                     shape,
                     kinks,
-                    weights: match (
-                        input,
-                        turned,
-                        if h > 0 { Some(Target::Gradient(gradient.place(layer.weight))) } else { target },
-                    ) {
+                    weights: match (input, turned, target) {
                         (Some(input), Some(turned), Some(target)) if wanted && !(sparse && h == 0) => {
                             Some(WeightGradient { input, turned, target })
                         }
@@ -172,7 +170,7 @@ impl<T: Real> DenseNetwork<T> {
                 });
             });
         }
-        if let (Some(sparse), Some(target), false) = (&mut self.sparse, target, self.layers[0].frozen) {
+        if let (Some(sparse), Some(target), false) = (&mut self.sparse, lowest_weights, self.layers[0].frozen) {
             let signals = RawPanels::new(&mut self.hidden[0].signals);
             sparse.gradient(&self.team, self.arch, &self.layers[0], signals, target);
         }

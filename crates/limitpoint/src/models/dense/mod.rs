@@ -34,7 +34,7 @@ pub use self::layered_map::LayeredMap;
 use self::rounded::Rounded;
 pub(super) use self::shards::ShardedNetwork;
 use self::sparse::Sparse;
-use super::{Homogeneity, Kink, KinkColumn, Model, ModelError, score_anew};
+use super::{Homogeneity, Kink, KinkColumn, Model, ModelError, descend_in_two, score_anew};
 use crate::linalg::tile::Waiting;
 use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team, lanes};
 use crate::params::{Move, ParamLayout, Stamped};
@@ -42,7 +42,7 @@ use crate::params::{Move, ParamLayout, Stamped};
 /// Multiply-adds below which a pass stays on the calling thread.
 const PARALLEL_FROM: usize = 100_000;
 
-/// Parameters that one worker rounds or moves at a time.
+/// Parameters that are rounded, moved or added up by the same worker.
 const BLOCK: usize = 512;
 
 /// One weight matrix and what surrounds it.
@@ -305,9 +305,7 @@ impl<T: Real> Model for DenseNetwork<T> {
         if self.moves_in_one_pass() {
             return self.descend_in_one_pass(params, cotangent, plain, scratch);
         }
-        self.pull_back(params, cotangent, scratch);
-        self.make_move(params, plain, scratch);
-        scratch.iter().any(|g| *g != 0.0)
+        descend_in_two(self, params, cotangent, plain, scratch)
     }
 
     fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {

@@ -21,6 +21,7 @@ impl<T: Real> DenseNetwork<T> {
     /// those of a piece.
     pub(super) fn forward_in_pieces(&mut self, params: &[f64], mut look: impl FnMut(&Self, usize)) {
         let piece = if self.sparse.is_some() { SPARSE_PIECE } else { PIECE };
+        self.kept = false;
         self.shape_buffers(piece);
         let weights = Raw(self.weights(params));
         let width = self.panel_width();
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn a_batch_of_any_size_has_the_scores_of_its_examples() {
         let lanes = crate::linalg::lanes::<f64>();
-        for examples in [lanes, 2 * lanes, 3 * lanes, 4 * lanes, 5 * lanes] {
+        for examples in [lanes, 2 * lanes, 3 * lanes, 4 * lanes, 5 * lanes, 7 * lanes] {
             let mut inputs = Matrix::zeros(examples, 300);
             Streams::new(6).stream("data").fill_normal(&mut inputs.data);
             let mut model = ModelSpec::relu(&[40]).build(&inputs, 3, Compute::default()).unwrap();

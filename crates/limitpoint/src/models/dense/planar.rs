@@ -18,7 +18,7 @@ use pulp::{Simd, WithSimd};
 use super::raw::{Raw, RawPanels};
 use super::shapes::{Shape, with_shape};
 use super::{DenseNetwork, block_size, share};
-use crate::linalg::{Panels, Real, TILE_VECTORS};
+use crate::linalg::{PANEL_VECTORS, Panels, Real};
 use crate::models::Activation;
 
 /// Inputs of a planar network.
@@ -73,7 +73,7 @@ impl Signs {
 
     /// Room for these panels of examples and as many units.
     fn room(buffer: &mut Vec<u8>, units: usize, panels: usize) -> Self {
-        let row = panels * TILE_VECTORS;
+        let row = panels * PANEL_VECTORS;
         buffer.resize(units * row * Self::BYTES, 0);
         Self { start: buffer.as_mut_ptr(), row }
     }
@@ -86,7 +86,7 @@ impl Signs {
     /// Those of a unit at register `v` of panel `panel`.
     #[inline(always)]
     fn at<T: Real, S: Simd>(self, unit: usize, panel: usize, v: usize) -> *mut T::Mask<S> {
-        self.start.cast::<T::Mask<S>>().wrapping_add(unit * self.row + panel * TILE_VECTORS + v)
+        self.start.cast::<T::Mask<S>>().wrapping_add(unit * self.row + panel * PANEL_VECTORS + v)
     }
 }
 

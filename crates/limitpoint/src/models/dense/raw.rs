@@ -6,7 +6,7 @@ use std::ops::Range;
 use pulp::Simd;
 
 use crate::linalg::tile::{Finish, Tile};
-use crate::linalg::{Panels, Real};
+use crate::linalg::{PANEL_VECTORS, Panels, Real};
 
 /// Raw access to panels that several threads write, each its own rows.
 pub(super) struct RawPanels<T> {
@@ -69,15 +69,17 @@ unsafe impl<T: Sync> Sync for Raw<T> {}
 
 /// A tile written to memory: room for the largest, 8 rows of three registers of at most 16 numbers.
 #[repr(align(64))]
-pub(super) struct RawTile<T>(MaybeUninit<[T; 8 * TILE_WIDTH]>);
+pub(super) struct RawTile<T>(MaybeUninit<[T; TILE_ROWS * TILE_WIDTH]>);
 
-/// Numbers from one row of it to the next.
-const TILE_WIDTH: usize = 48;
+/// Its rows, and the numbers from one of them to the next.
+const TILE_ROWS: usize = 8;
+const TILE_WIDTH: usize = PANEL_VECTORS * 16;
 
 impl<T: Real> RawTile<T> {
     /// Writes a tile.
     #[inline(always)]
     pub fn of<S: Simd, const R: usize, const NV: usize>(tile: Tile<T, S, R, NV>) -> Self {
+        debug_assert!(R <= TILE_ROWS && NV <= PANEL_VECTORS);
         let mut raw = Self(MaybeUninit::uninit());
         // SAFETY: no tile has more rows or registers.
         unsafe { store_tile::<T, S, R, NV>(tile, raw.0.as_mut_ptr().cast(), TILE_WIDTH) };
@@ -158,6 +160,10 @@ pub(super) unsafe fn turn<T: Copy>(
     unsafe { turn_squares(from, from_stride, to, to_stride, rows, cols) }
 }
 
+/// [`turn`], compiled for whoever calls it.
+///
+/// # Safety
+/// As there.
 #[inline(always)]
 unsafe fn turn_squares<T: Copy>(
     from: *const T,

@@ -72,7 +72,7 @@ impl<T: Real> DenseNetwork<T> {
         self.weights_at(params.as_ptr())
     }
 
-    /// The parameters in `T`, which lie here, as the last forward pass left them.
+    /// The parameters in `T` as the last forward pass left them; doubles are those at this address.
     pub(super) fn weights_at(&self, params: *const f64) -> *const T {
         if is_double::<T>() { params.cast() } else { self.rounded.values.as_ptr() }
     }

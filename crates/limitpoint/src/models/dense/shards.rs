@@ -27,6 +27,9 @@ const SHARDS: usize = 16;
 const EXAMPLES: usize = 4096;
 const PARAMS: usize = 1 << 17;
 
+/// Multiply-adds in the time that it takes to add up an entry which another core has written.
+const EXCHANGE: usize = 10;
+
 /// Some of the examples.
 struct Shard<T: Real> {
     examples: Range<usize>,
@@ -81,6 +84,17 @@ impl<T: Real> ShardedNetwork<T> {
             // SAFETY: every worker has its own shards.
             unsafe { shards.part(range) }.iter_mut().for_each(&work);
         });
+    }
+
+    /// Whether the gradient at the parameters last scored is that of the network of all examples, which then knows them.
+    fn left_to_the_whole(&mut self, params: &[f64]) -> bool {
+        if self.in_shards && self.scored_in_shards {
+            return false;
+        }
+        if std::mem::take(&mut self.scored_in_shards) {
+            self.whole.scores(params); // slopes were set at kinks after the scores
+        }
+        true
     }
 
     /// The gradient of every shard.
@@ -140,16 +154,13 @@ impl<T: Real> Model for ShardedNetwork<T> {
     }
 
     fn pull_back(&mut self, params: &[f64], cotangent: &[f64], gradient: &mut [f64]) {
-        if !(self.in_shards && self.scored_in_shards) {
-            if std::mem::take(&mut self.scored_in_shards) {
-                self.whole.scores(params); // slopes were set at kinks after the scores
-            }
+        if self.left_to_the_whole(params) {
             return self.whole.pull_back(params, cotangent, gradient);
         }
         assert_eq!(gradient.len(), params.len(), "a gradient is as long as the parameters");
         self.gradients_of_shards(params, cotangent);
         let (count, shards, sum) = (gradient.len(), &self.shards, SharedSlice::new(gradient));
-        share(&self.whole.team, count.div_ceil(BLOCK), 4 * shards.len() * count, |blocks| {
+        share(&self.whole.team, count.div_ceil(BLOCK), EXCHANGE * shards.len() * count, |blocks| {
             for block in blocks {
                 let range = block * BLOCK..((block + 1) * BLOCK).min(count);
                 // SAFETY: every worker adds up its own blocks.
@@ -159,13 +170,13 @@ impl<T: Real> Model for ShardedNetwork<T> {
     }
 
     fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], plain: Move, scratch: &mut [f64]) -> bool {
-        if !(self.in_shards && self.scored_in_shards) {
+        if self.left_to_the_whole(params) {
             return self.whole.descend(params, cotangent, plain, scratch);
         }
         let seen = Seen::default();
         self.gradients_of_shards(params, cotangent);
         let (count, shards, all) = (params.len(), &self.shards, SharedSlice::new(params));
-        share(&self.whole.team, count.div_ceil(BLOCK), 4 * shards.len() * count, |blocks| {
+        share(&self.whole.team, count.div_ceil(BLOCK), EXCHANGE * shards.len() * count, |blocks| {
             let mut sum = [0.0; BLOCK];
             for block in blocks {
                 let range = block * BLOCK..((block + 1) * BLOCK).min(count);
@@ -283,7 +294,7 @@ mod tests {
         let (here, there) = (normal(plain.layout().len(), 2), normal(plain.layout().len(), 4));
         let cotangent = normal(2 * SHARD, 3);
         let gradients = [&mut plain, &mut sharded].map(|model| {
-            let mut gradients = vec![vec![0.0; here.len()]; 3];
+            let mut gradients = vec![vec![0.0; here.len()]; 4];
             model.scores(&here);
             model.pull_back(&here, &cotangent, &mut gradients[0]);
             let kinks = model.kinks(&there, 0.01);
@@ -291,6 +302,12 @@ mod tests {
             model.scores(&here);
             model.weigh_kinks(&kinks.iter().map(|kink| (*kink, 1.0)).collect::<Vec<_>>());
             model.pull_back(&here, &cotangent, &mut gradients[2]);
+            model.weigh_kinks(&[]);
+            model.scores(&here);
+            model.weigh_kinks(&kinks.iter().map(|kink| (*kink, 0.3)).collect::<Vec<_>>());
+            let mut params = Stamped::new(&here);
+            assert!(model.descend(&mut params, &cotangent, Move::Along(1.0), &mut vec![0.0; here.len()]));
+            gradients[3] = params.to_vec();
             gradients
         });
         for (a, b) in gradients[0].iter().flatten().zip(gradients[1].iter().flatten()) {

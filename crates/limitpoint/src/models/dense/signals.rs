@@ -207,8 +207,8 @@ impl<T: Real> WithSimd for Backward<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         // Signals from a layer above are made for all rows at once, which reads that layer's signals only once; those
-        // of a single head chunk by chunk, so that a chunk is still in the cache when it is used: in the nearest one where
-        // the inputs, which every chunk passes, are few.
+        // of a single head chunk by chunk, so that a chunk is still in the cache when it is used: in the nearest one
+        // where the inputs, which every chunk passes, are few.
         let row_bytes = self.shape.count() * self.signals.width * size_of::<T>();
         let input_bytes = self.weights.as_ref().map_or(0, |weights| size_of_val(weights.turned.data()));
         let chunk = ((input_bytes / 4).clamp(16 << 10, 128 << 10) / row_bytes.max(1)).max(8) & !7;
@@ -233,7 +233,7 @@ impl<T: Real> WithSimd for Backward<'_, T> {
                             weights.target.put(row * cols, &values[..cols]);
                         });
                     } else {
-                        let mut store = StoreRows { target: weights.target, cols: weights.turned.cols() };
+                        let mut store = StoreRows::new(weights.target, weights.turned);
                         let panels = 0..weights.turned.count();
                         weight_rows(simd, rows.clone(), (start, self.shape), weights.turned, panels, &mut store);
                     }

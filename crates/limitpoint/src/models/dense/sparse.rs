@@ -289,7 +289,8 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
                 unsafe {
                     target.put(at, &row[..few]);
                     if let Target::Step(weights, ..) = target {
-                        round_into(&mut row[..few], std::slice::from_raw_parts(weights.add(at), few));
+                        let moved = std::slice::from_raw_parts(weights.add(at), few);
+                        row.iter_mut().zip(moved).for_each(|(to, from)| *to = T::from_f64(*from));
                     }
                 }
             }

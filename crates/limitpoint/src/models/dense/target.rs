@@ -6,8 +6,8 @@ use pulp::{Simd, WithSimd};
 
 use super::raw::{RawTile, store_tile};
 use super::rounded::is_double;
-use crate::linalg::Real;
 use crate::linalg::tile::{Finish, Tile};
+use crate::linalg::{Panels, Real};
 use crate::params::Move;
 
 /// Where the gradient of a layer's weights goes, row-major.
@@ -18,7 +18,7 @@ pub(super) enum Target<'a> {
     /// The weights here make this move with it; what is not zero is reported.
     Step(*mut f64, Move, &'a Seen),
 }
-// SAFETY: threads write disjoint rows; the owner waits for all of them.
+// SAFETY: threads write disjoint entries; the owner waits for all of them.
 unsafe impl Send for Target<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Target<'_> {}
@@ -60,15 +60,24 @@ impl Seen {
         }
     }
 
+    /// Whether one was found.
     pub fn any(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Hands finished gradient tiles to a target whose rows have `cols` entries.
+/// Hands finished gradient tiles to a target whose rows have `cols` entries, `width` of them in a panel.
 pub(super) struct StoreRows<'a> {
-    pub target: Target<'a>,
-    pub cols: usize,
+    target: Target<'a>,
+    cols: usize,
+    width: usize,
+}
+
+impl<'a> StoreRows<'a> {
+    /// For a product with these columns.
+    pub fn new<T: Real>(target: Target<'a>, columns: &Panels<T>) -> Self {
+        Self { target, cols: columns.cols(), width: columns.width() }
+    }
 }
 
 impl<T: Real> Finish<T> for StoreRows<'_> {
@@ -77,9 +86,10 @@ impl<T: Real> Finish<T> for StoreRows<'_> {
         &mut self,
         simd: S,
         row: usize,
-        first: usize,
+        panel: usize,
         tile: Tile<T, S, R, NV>,
     ) {
+        let first = panel * self.width;
         let width = NV * T::lanes::<S>();
         if let (Target::Gradient(gradient), true) = (self.target, is_double::<T>() && first + width <= self.cols) {
             // SAFETY: rows and columns are inside the gradient, and are this thread's.
