@@ -1,8 +1,8 @@
 //! The report works in a browser: drawn completely, offline, without errors, at both widths and in both themes.
 //!
 //! Needs node, a Chromium (`LIMITPOINT_BROWSER`, or one on `PATH`) and puppeteer-core (`LIMITPOINT_PUPPETEER`: a folder
-//! whose `node_modules` has it, or `tests/browser`). What is missing is said, and the tests are skipped; a variable that
-//! leads nowhere is a failure. `LIMITPOINT_SCREENSHOTS` names a folder for pictures of the pages.
+//! whose `node_modules` has it, or `tests/browser`). What is missing is said, and the tests are skipped; a variable
+//! that leads nowhere is a failure. `LIMITPOINT_SCREENSHOTS` names a folder for pictures of the pages.
 
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 

@@ -1,8 +1,9 @@
 //! Which margin does a mirror map of your own maximise? Give its scalar potential as a closure and read off the horizon
 //! φ(θ) = (Σ c |θᵢ|^α)^{1/α}, the gauge that its normalised margin is measured in when the weights have grown.
 //!
-//! Look for the degree α: 1 prefers few large weights, 2 is gradient descent, larger ones prefer many equal weights. Look
-//! also at the refusals: the calculator says so where q has no homogeneous limit, and shows the measured local degrees.
+//! Look for the degree α: 1 prefers few large weights, 2 is gradient descent, larger ones prefer many equal weights.
+//! Look also at the refusals: the calculator says so where q has no homogeneous limit, and shows the measured local
+//! degrees.
 
 #![expect(clippy::print_stdout, reason = "an example talks to the terminal")]
 

@@ -1,7 +1,7 @@
 //! A two-layer ReLU network trained until L = 10^−10,000; the smallest positive double is about 10^−324.
 //!
-//! Look at the margin: between L = 10^−11 and L = 10^−10,000 it still grows by a fifth, although all examples have long been
-//! classified correctly. The loss travels as ln L and the step size as ln η, so neither underflows nor overflows.
+//! Look at the margin: between L = 10^−11 and L = 10^−10,000 it still grows by a fifth, although all examples have long
+//! been classified correctly. The loss travels as ln L and the step size as ln η, so neither underflows nor overflows.
 
 #![expect(clippy::print_stdout, reason = "an example talks to the terminal")]
 

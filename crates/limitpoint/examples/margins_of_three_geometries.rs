@@ -1,6 +1,7 @@
 //! Linear separation: the geometry of the step decides which maximal margin is found.
 //!
-//! Look for `gap` on the diagonal: each method closes the bracket lower ≤ γ* ≤ upper of its own norm, so its direction is
+//! Look for `gap` on the diagonal: each method closes the bracket lower ≤ γ* ≤ upper of its own norm, so its direction
+//! is
 //! *certified* to have the largest margin there is. In the other norms the gap stays open, however small the loss.
 
 #![expect(clippy::print_stdout, reason = "an example talks to the terminal")]

@@ -152,7 +152,8 @@ impl Objective {
         self.judge(|model| model.scores(params))
     }
 
-    /// [`Objective::forward`] at parameters that [`Objective::descend`] may have moved last, which saves the model work.
+    /// [`Objective::forward`] at parameters that [`Objective::descend`] may have moved last, which saves the model
+    /// work.
     pub fn forward_of(&mut self, params: &Stamped) -> f64 {
         self.judge(|model| model.scores_of(params))
     }
@@ -181,8 +182,8 @@ impl Objective {
     }
 
     /// A move with ∇ ln L at the parameters last given to [`Objective::forward`], once after each forward: what
-    /// [`Objective::backward`] and [`Objective::make_move`] do, in one pass where the model can. `scratch` is as long as
-    /// the parameters and holds nothing of use afterwards. Answers whether an entry of the gradient was not zero.
+    /// [`Objective::backward`] and [`Objective::make_move`] do, in one pass where the model can. `scratch` is as long
+    /// as the parameters and holds nothing of use afterwards. Answers whether an entry of the gradient was not zero.
     pub fn descend(&mut self, params: &mut Stamped, plain: Move, scratch: &mut [f64]) -> bool {
         self.map.pull_back(&self.weights, self.in_batch.then_some(self.batch.as_slice()), &mut self.cotangent);
         self.model.descend(params, &self.cotangent, plain, scratch)
@@ -271,8 +272,8 @@ impl Objective {
         &mut *self.model
     }
 
-    /// ln L after `params[entry]` is changed by `change`, given that `params` were last given to [`Objective::forward`];
-    /// see [`Model::scores_after`].
+    /// ln L after `params[entry]` is changed by `change`, given that `params` were last given to
+    /// [`Objective::forward`]; see [`Model::scores_after`].
     pub fn log_loss_after(&mut self, params: &[f64], entry: usize, change: f64) -> f64 {
         let [scores, margins] = &mut self.trial;
         scores.resize(self.cotangent.len(), 0.0);

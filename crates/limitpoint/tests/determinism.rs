@@ -1,5 +1,5 @@
-//! What the README promises about repeating a run: the same seed gives the same bits, with any number of threads, and a run
-//! that was saved and taken up again goes on as if nothing had happened.
+//! What the README promises about repeating a run: the same seed gives the same bits, with any number of threads, and a
+//! run that was saved and taken up again goes on as if nothing had happened.
 
 use limitpoint::data::Digits;
 use limitpoint::driver::{Batching, Descent, DescentState, Process};

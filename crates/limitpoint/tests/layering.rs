@@ -1,7 +1,7 @@
 //! Which module may know which: reads the `crate::` paths in `src/` and compares them with a table.
 //!
-//! The crate is one library, so the compiler does not keep the direction of imports; this test does. It ignores comments,
-//! strings, and everything under `#[cfg(test)]`. A new top-level module must be entered in [`TABLE`] first.
+//! The crate is one library, so the compiler does not keep the direction of imports; this test does. It ignores
+//! comments, strings, and everything under `#[cfg(test)]`. A new top-level module must be entered in [`TABLE`] first.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -72,8 +72,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     // a network is advised by its shape alone: no data, no runs
     ("advice", &["linalg", "params", "norms", "potentials", "models"]),
-    // `schedules` because the loop asks them for steps and tells them the outcome; `diagnostics` only for `Point`, which
-    // the loop fills in for observers
+    // `schedules` because the loop asks them for steps and tells them the outcome; `diagnostics` only for `Point`,
+    // which the loop fills in for observers
     ("driver", &["params", "objective", "optimisers", "flows", "observers", "schedules", "diagnostics"]),
     (
         "experiments",

@@ -22,7 +22,8 @@ pub struct Run {
     /// A built-in experiment (see `limitpoint list experiments`) or a .toml file.
     #[arg(default_value = "showcase")]
     pub experiment: String,
-    /// Settings to change, such as optimiser.norm=spectral, seed=1,2,3 or model.width=64..512*2; a comma or a range is a sweep.
+    /// Settings to change, such as optimiser.norm=spectral, seed=1,2,3 or model.width=64..512*2; a comma or a range is
+    /// a sweep.
     #[arg(value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
     /// Where the records go; runs/NAME by default, with a number added if that exists.

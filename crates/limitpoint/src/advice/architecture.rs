@@ -37,8 +37,8 @@ pub struct Architecture {
     pub layers: Vec<LayerShape>,
     /// The degree L of the margins.
     pub degree: f64,
-    /// Whether every layer is trained and counts once in the degree, as behind ReLU, so that products of norms bound the
-    /// output.
+    /// Whether every layer is trained and counts once in the degree, as behind ReLU, so that products of norms bound
+    /// the output.
     pub multilinear: bool,
     /// Whether the first layer has biases, which see an input of 1.
     pub first_bias: bool,

@@ -18,8 +18,8 @@ pub enum Purpose {
     MarginReachable,
 }
 
-/// What is known of the margin q_min/φ^L of the limit. The larger it is, the later the weights have a given size, so that
-/// a bound for it bounds the time.
+/// What is known of the margin q_min/φ^L of the limit. The larger it is, the later the weights have a given size, so
+/// that a bound for it bounds the time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitMargin {
@@ -71,7 +71,8 @@ pub struct RecipeAdvice {
     pub layers: Vec<LayerAdvice>,
     /// When the margin shows.
     pub reach: Reach,
-    /// Whether it does before ln t = 10⁴; nothing where only a bound for the margin is known and it does not settle that.
+    /// Whether it does before ln t = 10⁴; nothing where only a bound for the margin is known and it does not settle
+    /// that.
     pub reachable: Option<bool>,
     /// What is wrong with it, if something is.
     pub warning: Option<String>,
@@ -156,8 +157,9 @@ fn patterns(family: MirrorFamily) -> Vec<Pattern> {
 
 /// η and λ for a network, by the recipes of table 10 with λ > 0 and by Lemma 4.10.
 ///
-/// `gap` is the relative difference of gauge and horizon that counts as reached. Table 10's margin-reachable pairs go by σ, which is 1/√fan-in for
-/// usual starts; its n is then the fan-in of a layer, while Lemma 4.10's n counts all weights.
+/// `gap` is the relative difference of gauge and horizon that counts as reached. Table 10's margin-reachable pairs go
+/// by σ, which is 1/√fan-in for usual starts; its n is then the fan-in of a layer, while Lemma 4.10's n counts all
+/// weights.
 ///
 /// ```
 /// use limitpoint::advice::{Architecture, LimitMargin, MirrorFamily, advise_mirror};

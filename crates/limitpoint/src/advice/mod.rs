@@ -1,8 +1,8 @@
 //! Settings before a run: step size η and smoothing λ of mirror descent, from the shape of a network and its start.
 //!
 //! Two wishes decide them, and they are independent. The first step should be as long as gradient descent's, which is a
-//! matter of the curvature at the start; and the margin of the horizon should be reached before the run ends, which is a
-//! matter of λ against the number of parameters.
+//! matter of the curvature at the start; and the margin of the horizon should be reached before the run ends, which is
+//! a matter of λ against the number of parameters.
 //!
 //! ```text
 //! mirror-μP            η E[1/r″(θ₀)] = 1                                                      C section J.4

@@ -69,8 +69,8 @@ fn sum(network: &Architecture, lambdas: &[f64], term: impl Fn(f64, f64) -> f64) 
 /// ```
 ///
 /// `inputs` is the largest ‖x‖_{p'}, 1/p + 1/p' = 1; a bias in the first layer makes it ‖(x, 1)‖_{p'}. Nothing where
-/// degrees of layers differ from 1 or a layer is frozen. Differences of two outputs double it, for more than one class; a
-/// factor in front of the output is the caller's to multiply with.
+/// degrees of layers differ from 1 or a layer is frozen. Differences of two outputs double it, for more than one class;
+/// a factor in front of the output is the caller's to multiply with.
 pub fn margin_bound(family: MirrorFamily, network: &Architecture, inputs: f64, outputs: usize) -> Option<f64> {
     let p = family.degree();
     let coefficient = if matches!(family, MirrorFamily::Smoothed { .. }) { p - 1.0 } else { 1.0 };

@@ -40,8 +40,8 @@ pub(super) fn largest_fall(values: impl IntoIterator<Item = f64>) -> f64 {
     })
 }
 
-/// ln of both sides of a bound ∫ e^{h(v)} dv ≥ c (t − t₀), the integral over v = ln 1/L from t₀ to t, at every moment but
-/// the first: how the papers bound the loss. Moments are (ln 1/L, ln t), and ln c is given.
+/// ln of both sides of a bound ∫ e^{h(v)} dv ≥ c (t − t₀), the integral over v = ln 1/L from t₀ to t, at every moment
+/// but the first: how the papers bound the loss. Moments are (ln 1/L, ln t), and ln c is given.
 pub(super) fn loss_bound_sides(course: &[[f64; 2]], log_c: f64, h: impl Fn(f64) -> f64) -> Vec<[f64; 2]> {
     let Some([_, begin]) = course.first() else { return Vec::new() };
     let mut integral = f64::NEG_INFINITY;

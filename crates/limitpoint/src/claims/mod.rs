@@ -1,9 +1,9 @@
 //! Statements of the papers as experiments with a verdict.
 //!
-//! A [`Claim`] runs built-in experiments in a [`Lab`], asks the judge what the limit is, and compares: every comparison is
-//! a [`Check`] with what was expected and what was measured. It is certified if all checks hold and refuted if one does
-//! not. Where a paper prints a statement wrongly, the claim is the corrected form, and its printed form is a companion
-//! that must be refuted. Ids are those of the catalogue of claims (`B.thm5`); `.printed` marks companions.
+//! A [`Claim`] runs built-in experiments in a [`Lab`], asks the judge what the limit is, and compares: every comparison
+//! is a [`Check`] with what was expected and what was measured. It is certified if all checks hold and refuted if one
+//! does not. Where a paper prints a statement wrongly, the claim is the corrected form, and its printed form is a
+//! companion that must be refuted. Ids are those of the catalogue of claims (`B.thm5`); `.printed` marks companions.
 //!
 //! | file | holds |
 //! |---|---|

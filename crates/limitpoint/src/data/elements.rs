@@ -40,7 +40,8 @@ impl Element {
 
     /// All numbers in `bytes`, whose length is a multiple of the width.
     ///
-    /// The error is the index of the first 64-bit integer that no `f64` equals; such a number is never rounded silently.
+    /// The error is the index of the first 64-bit integer that no `f64` equals; such a number is never rounded
+    /// silently.
     pub fn decode(self, bytes: &[u8], big_endian: bool) -> Result<Vec<f64>, usize> {
         macro_rules! numbers {
             ($type:ty, $convert:expr) => {{

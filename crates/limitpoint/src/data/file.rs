@@ -35,7 +35,8 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// By the end of the name: npy, npz, csv, tsv, svm, svmlight, libsvm, idx, ubyte, bin, safetensors, each also with .gz.
+    /// By the end of the name: npy, npz, csv, tsv, svm, svmlight, libsvm, idx, ubyte, bin, safetensors, each also with
+    /// .gz.
     pub fn of(path: &Path) -> Result<Self, DataError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);

@@ -16,8 +16,8 @@ use crate::numeric::{RandomStream, Streams};
 /// The environment variable that names the folder of downloaded datasets.
 const DATA_VARIABLE: &str = "LIMITPOINT_DATA";
 
-/// The folder of downloaded data sets, one subfolder each: `LIMITPOINT_DATA`, else `limitpoint` in the user's cache folder
-/// (`XDG_CACHE_HOME`, else `~/.cache`, or `LOCALAPPDATA` on Windows); none where no such variable is set.
+/// The folder of downloaded data sets, one subfolder each: `LIMITPOINT_DATA`, else `limitpoint` in the user's cache
+/// folder (`XDG_CACHE_HOME`, else `~/.cache`, or `LOCALAPPDATA` on Windows); none where no such variable is set.
 ///
 /// ```
 /// if let Some(folder) = limitpoint::data::data_folder() {

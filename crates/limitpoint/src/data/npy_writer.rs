@@ -24,7 +24,8 @@ pub(super) fn npy_of(shape: &[usize], values: &[f64]) -> Vec<u8> {
     npy("<f8", shape, false, &values.iter().map(|value| value.to_le_bytes()).collect::<Vec<_>>())
 }
 
-/// What `numpy.save` of NumPy 2 wrote for `[[1.5], [2.5]]` and for `numpy.asfortranarray([[1, 2], [3, 4]], dtype="i2")`.
+/// What `numpy.save` of NumPy 2 wrote for `[[1.5], [2.5]]` and for
+/// `numpy.asfortranarray([[1, 2], [3, 4]], dtype="i2")`.
 #[test]
 fn the_bytes_are_those_of_numpy() {
     let head = |words: &str| {

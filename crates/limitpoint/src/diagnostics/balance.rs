@@ -35,8 +35,8 @@ impl Balance {
     }
 }
 
-/// Q(a_j) − Q(w_j, b_j)/k for every hidden neuron of a two-layer network with one output (C.nbal), k being the degree of
-/// the activation: conserved one by one along the flow.
+/// Q(a_j) − Q(w_j, b_j)/k for every hidden neuron of a two-layer network with one output (C.nbal), k being the degree
+/// of the activation: conserved one by one along the flow.
 ///
 /// Empty for other models, where a block is frozen, and where the potential is not a sum over entries.
 pub fn neuron_balance(

@@ -15,8 +15,8 @@
 //! residual            min over k ∈ ∂½‖θ̃‖² of ‖z − k‖₂                  Ct.res2
 //! ```
 //!
-//! The gap is the primary measure: it needs no subdifferential and tends to 0 whenever the theorem holds. The residual at
-//! τ = 0 need not vanish for ℓ1, ℓ∞ or spectral norms (the counterexample in A.propA13 is a test).
+//! The gap is the primary measure: it needs no subdifferential and tends to 0 whenever the theorem holds. The residual
+//! at τ = 0 need not vanish for ℓ1, ℓ∞ or spectral norms (the counterexample in A.propA13 is a test).
 
 use super::Point;
 use crate::linalg::{dot, norm2};

@@ -21,8 +21,8 @@ pub fn normalised_margins(point: &Point, size: f64) -> MarginPair {
     MarginPair { hard: point.smallest_margin() / scale, soft: point.soft_minimum() / scale }
 }
 
-/// What theory guarantees of the growth of the soft margin at this point: d ln γ̃ / d ln g(ln 1/L) is at least this along
-/// the steepest flow of `norm`, and this is never negative (A Theorems 3.1, A.5 and A.18).
+/// What theory guarantees of the growth of the soft margin at this point: d ln γ̃ / d ln g(ln 1/L) is at least this
+/// along the steepest flow of `norm`, and this is never negative (A Theorems 3.1, A.5 and A.18).
 ///
 /// With s = g(ln 1/L), γ̃ = s/‖θ‖^L and ‖θ̇‖ = ‖∇L‖_* the flow has d ln s/dt = (g′/s)·‖∇L‖_*²/L and
 /// d ln ‖θ‖^L/dt ≤ L‖∇L‖_*/‖θ‖. Their quotient does not depend on the speed at which the path is run through:

@@ -65,8 +65,8 @@ pub enum DiagnosticsError {
 
 /// Measures points; the columns are fixed when it is built.
 ///
-/// Tiny quantities are columns in logarithms (`log_loss` is natural). Quantities that do not exist for a point (a margin of
-/// a model that is not homogeneous, KKT measures before separation) are NaN.
+/// Tiny quantities are columns in logarithms (`log_loss` is natural). Quantities that do not exist for a point (a
+/// margin of a model that is not homogeneous, KKT measures before separation) are NaN.
 pub struct Probe {
     spec: ProbeSpec,
     columns: Vec<String>,
@@ -183,8 +183,8 @@ impl Probe {
         (self.previous, self.start) = (state.previous, state.start);
     }
 
-    /// Measures a point; `out` is cleared first. Direction change and balance drift are relative to the previous and the
-    /// first point measured.
+    /// Measures a point; `out` is cleared first. Direction change and balance drift are relative to the previous and
+    /// the first point measured.
     pub fn measure(&mut self, point: &Point, out: &mut Vec<f64>) {
         out.clear();
         let mut trainable = std::mem::take(&mut self.trainable);

@@ -211,8 +211,8 @@ impl Descent {
         StepContext { step, epoch, log_loss, all_correct }
     }
 
-    /// Scores the examples selected where the optimiser wants its gradient, which is at `ahead` if the answer is yes, else
-    /// at `params`; `done` if they were scored there.
+    /// Scores the examples selected where the optimiser wants its gradient, which is at `ahead` if the answer is yes,
+    /// else at `params`; `done` if they were scored there.
     fn score_for_gradient(&mut self, done: bool) -> bool {
         let context = self.context();
         self.optimiser.prepare(&context);

@@ -103,8 +103,8 @@ pub trait Process {
     /// Accepted steps so far.
     fn step(&self) -> u64;
 
-    /// The accepted steps that can be shown now and could not before: the current one, as a rule; none while an epoch may
-    /// still be undone, and all of its steps once it stands.
+    /// The accepted steps that can be shown now and could not before: the current one, as a rule; none while an epoch
+    /// may still be undone, and all of its steps once it stands.
     fn settled_steps(&self) -> Range<u64> {
         self.step()..self.step() + 1
     }

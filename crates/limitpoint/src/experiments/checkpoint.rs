@@ -1,7 +1,7 @@
 //! The state of a run in one safetensors file.
 //!
-//! Parameters lie in it block by block under their names (`layer1.weight`, with its shape), so that other tools can read
-//! a trained model. Vectors of the optimiser and of the observers are tensors as well; everything else is TOML in
+//! Parameters lie in it block by block under their names (`layer1.weight`, with its shape), so that other tools can
+//! read a trained model. Vectors of the optimiser and of the observers are tensors as well; everything else is TOML in
 //! the file's metadata, with a SHA-256 over text and tensors. Nothing in the file depends on when or where it was
 //! written: the same run writes the same bytes.
 

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 /// Runs `one` for every seed, in parallel over the machine's cores, and returns the results in the order of the seeds.
 ///
-/// Each run computes on its own thread and draws from its own streams, so the results are those of a sequential loop, bit
-/// for bit. Give models of an ensemble one thread each.
+/// Each run computes on its own thread and draws from its own streams, so the results are those of a sequential loop,
+/// bit for bit. Give models of an ensemble one thread each.
 ///
 /// ```
 /// use limitpoint::experiments::ensemble;

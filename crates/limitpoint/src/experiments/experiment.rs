@@ -74,8 +74,8 @@ impl Experiment {
         &self.tasks
     }
 
-    /// Runs everything that is not complete yet, in parallel, each run deterministic by itself. A run that fails does not
-    /// keep the others from going on; a full disk does.
+    /// Runs everything that is not complete yet, in parallel, each run deterministic by itself. A run that fails does
+    /// not keep the others from going on; a full disk does.
     pub fn run(&self, folder: &Path, options: &RunOptions) -> Result<Vec<RunManifest>, RunError> {
         create_folder(folder)?;
         remove_temporaries(folder)?;

@@ -97,8 +97,8 @@ fn sync_folder(path: &Path) {
     }
 }
 
-/// `LIMITPOINT_ABORT_AT_RENAME=n` ends the process between the writing and the renaming of the n-th file, as a power cut
-/// would: the test of resuming uses it.
+/// `LIMITPOINT_ABORT_AT_RENAME=n` ends the process between the writing and the renaming of the n-th file, as a power
+/// cut would: the test of resuming uses it.
 fn abort_here_if_asked() {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -1,7 +1,8 @@
 //! A text file that grows line by line while a run goes on, and can be taken back to an earlier line.
 //!
-//! The file has a temporary name until the run is complete. A checkpoint keeps a [`Mark`]: how many lines there were, how
-//! many bytes, and their SHA-256. A resumed run checks the bytes up to the mark, cuts off what came later and goes on.
+//! The file has a temporary name until the run is complete. A checkpoint keeps a [`Mark`]: how many lines there were,
+//! how many bytes, and their SHA-256. A resumed run checks the bytes up to the mark, cuts off what came later and goes
+//! on.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};

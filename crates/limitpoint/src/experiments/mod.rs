@@ -2,9 +2,9 @@
 //!
 //! A [`Recipe`] says all about an experiment. [`plan()`] makes one, or one for every point of a sweep, from a
 //! [`RecipeSource`] (a TOML file or one of the [`builtins()`]) and overrides; [`schema()`] describes such files. An
-//! [`Experiment`] runs it, any number of runs side by side, and leaves folders behind that an [`ExperimentRecord`] reads
-//! back; [`analyse`] says what came out. [`ensemble()`] repeats a closure over seeds. [`Workload`] holds the fixed
-//! problems whose speed is measured; the same definitions serve `limitpoint bench`, the criterion benches and the
+//! [`Experiment`] runs it, any number of runs side by side, and leaves folders behind that an [`ExperimentRecord`]
+//! reads back; [`analyse`] says what came out. [`ensemble()`] repeats a closure over seeds. [`Workload`] holds the
+//! fixed problems whose speed is measured; the same definitions serve `limitpoint bench`, the criterion benches and the
 //! comparison with other engines.
 
 // recipes: from files and overrides to what is run

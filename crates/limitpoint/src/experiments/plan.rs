@@ -40,8 +40,8 @@ pub struct PlanPoint {
 /// An override is `key=value`. The key is a path such as `model.network.widths`; tags of choices may be left out
 /// (`model.widths`), and `seed`, `init`, `model.width` and `optimiser` are short for `seeds`, `initialiser`, a list of
 /// one width and the only optimiser. A value is TOML or bare text. Several values with commas between them, or a range
-/// `a..b`, `a..b+step`, `a..b*factor`, make a sweep; seeds are collected instead. Overrides apply in order, the last one
-/// wins.
+/// `a..b`, `a..b+step`, `a..b*factor`, make a sweep; seeds are collected instead. Overrides apply in order, the last
+/// one wins.
 ///
 /// ```
 /// use limitpoint::experiments::{RecipeSource, plan};

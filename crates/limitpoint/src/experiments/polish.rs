@@ -1,4 +1,5 @@
-//! Polishing runs: from the weights a run ended with to a certified limit point, and whether earlier weights lead there too.
+//! Polishing runs: from the weights a run ended with to a certified limit point, and whether earlier weights lead there
+//! too.
 
 use std::path::{Path, PathBuf};
 

@@ -24,8 +24,8 @@ pub struct OptimiserRates {
 
 /// Fits the rates of every optimiser, in the norm it belongs to (ℓ2 where none is known).
 ///
-/// The degree L follows from the records themselves, margin = q_min/‖θ‖^L. Seeds of one optimiser at one point of a sweep
-/// are fitted together, so that the interval is one over runs; a single run gets the interval along itself.
+/// The degree L follows from the records themselves, margin = q_min/‖θ‖^L. Seeds of one optimiser at one point of a
+/// sweep are fitted together, so that the interval is one over runs; a single run gets the interval along itself.
 pub fn rates(record: &ExperimentRecord, settings: &RateSettings) -> Vec<OptimiserRates> {
     let mut groups: Vec<(String, Vec<&RunRecord>)> = Vec::new();
     for run in &record.runs {

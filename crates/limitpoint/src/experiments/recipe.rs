@@ -66,7 +66,8 @@ pub struct Recipe {
     pub data: DataSpec,
     /// The model.
     pub model: ModelSpec,
-    /// Optimisers by name. In a file, `optimiser` is short for a single one; a name such as "sign" stands for its settings.
+    /// Optimisers by name. In a file, `optimiser` is short for a single one; a name such as "sign" stands for its
+    /// settings.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub optimisers: IndexMap<String, OptimiserSpec>,
     /// Flows by name.

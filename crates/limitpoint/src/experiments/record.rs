@@ -85,9 +85,9 @@ pub struct RunRecord {
 /// Columns always present: `step`, `epoch`, `log10_time`, `log10_loss` (base ten; they go far below what a float of the
 /// loss itself could hold), `accuracy`, `smallest_margin`, `direction_change`. For each observed norm KEY: `norm.KEY`,
 /// `margin.KEY` (normalised), `soft_margin.KEY`, `growth_bound.KEY`, `alignment.KEY`, `kkt_gap.KEY`, `kkt_slack.KEY`;
-/// linear models also `bracket_upper.KEY`. For each potential KEY: `gauge.KEY`, `horizon.KEY`, `q_margin.KEY`, `horizon_margin.KEY`,
-/// `mirror_beta.KEY`, `balance_drift.KEY`. For each block: `small_fraction.BLOCK`, `participation.BLOCK`. For models of three
-/// weights: `direction.1` to `direction.3`.
+/// linear models also `bracket_upper.KEY`. For each potential KEY: `gauge.KEY`, `horizon.KEY`, `q_margin.KEY`,
+/// `horizon_margin.KEY`, `mirror_beta.KEY`, `balance_drift.KEY`. For each block: `small_fraction.BLOCK`,
+/// `participation.BLOCK`. For models of three weights: `direction.1` to `direction.3`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Metrics {
     /// Names of the columns.
@@ -144,8 +144,8 @@ pub struct DecisionMap {
     pub x: Vec<f64>,
     /// Grid positions of the second input.
     pub y: Vec<f64>,
-    /// `scores[j][i]` at `(x[i], y[j])`: the score for one output, the winning class for several; divided by the largest
-    /// absolute score where there is one output.
+    /// `scores[j][i]` at `(x[i], y[j])`: the score for one output, the winning class for several; divided by the
+    /// largest absolute score where there is one output.
     pub scores: Vec<Vec<f64>>,
     /// Training examples (first input, second input, label).
     pub examples: Vec<(f64, f64, f64)>,

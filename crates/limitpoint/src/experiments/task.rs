@@ -123,8 +123,8 @@ impl Task {
 }
 
 /// The geometry whose margin an optimiser is known or conjectured to maximise: A Theorems 3.2 and 3.4 for steepest
-/// descent and its momentum variants, A section 4 for Adam (ℓ∞) and Shampoo without accumulation (spectral), C for mirror
-/// descent.
+/// descent and its momentum variants, A section 4 for Adam (ℓ∞) and Shampoo without accumulation (spectral), C for
+/// mirror descent.
 fn measure(spec: &OptimiserSpec) -> Option<Measure> {
     Some(Measure::Norm(match spec {
         OptimiserSpec::Steepest { norm, .. }

@@ -34,7 +34,8 @@ fn default_node(shape: Shape) -> Option<Node> {
     shape.default().map(|value| Node::plain(&value, &Spot::nowhere()))
 }
 
-/// Puts a value at a path whose shapes start at `shape`; tables on the way are made, with their defaults, where missing.
+/// Puts a value at a path whose shapes start at `shape`; tables on the way are made, with their defaults, where
+/// missing.
 pub(super) fn put(tree: &mut Node, shape: Option<Shape>, path: &[String], spot: &Spot, value: Node) {
     let Some((key, rest)) = path.split_first() else {
         *tree = value;

@@ -1,8 +1,8 @@
 //! Which geometry does an optimiser maximise the margin in?
 //!
-//! [`fingerprint()`] runs an optimiser on a fixed [`battery()`] of separable problems whose max-margin directions in the
-//! candidate norms lie provably far apart, and reads off, while the loss falls, how much of every norm's largest margin
-//! it has reached:
+//! [`fingerprint()`] runs an optimiser on a fixed [`battery()`] of separable problems whose max-margin directions in
+//! the candidate norms lie provably far apart, and reads off, while the loss falls, how much of every norm's largest
+//! margin it has reached:
 //!
 //! ```text
 //! ρ_a(θ) = min yᵢ⟨θ, xᵢ⟩ / (‖θ‖_a γ*_a),   γ*_a = max over ‖v‖_a ≤ 1 of min yᵢ⟨v, xᵢ⟩ by the judge,   0 ≤ ρ_a ≤ 1

@@ -15,9 +15,9 @@ use crate::potentials::{MirrorPotential, PotentialSpec, balance_drift, grouped_c
 
 /// A flow in progress.
 ///
-/// The state is θ for steepest and natural gradient flows and z = ∇R(θ) for mirror flow. [`Flow::advance`] makes one accepted step of the
-/// embedded pair in the rescaled time τ, dτ = L dt; a step is accepted when the root mean square of error / (absolute +
-/// relative·|state|) is at most 1.
+/// The state is θ for steepest and natural gradient flows and z = ∇R(θ) for mirror flow. [`Flow::advance`] makes one
+/// accepted step of the embedded pair in the rescaled time τ, dτ = L dt; a step is accepted when the root mean square
+/// of error / (absolute + relative·|state|) is at most 1.
 ///
 /// ```
 /// use limitpoint::data::{Dataset, Targets};

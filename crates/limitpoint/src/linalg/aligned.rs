@@ -12,8 +12,8 @@ struct Line([u8; 64]);
 
 /// A vector of numbers of which the first, and with it every 64th byte, begins a cache line.
 ///
-/// A register of 64 bytes that is read across the border of two lines costs twice; large allocations of the system begin
-/// 16 bytes after a border, so that kernels on a plain `Vec` would read nothing else.
+/// A register of 64 bytes that is read across the border of two lines costs twice; large allocations of the system
+/// begin 16 bytes after a border, so that kernels on a plain `Vec` would read nothing else.
 ///
 /// ```
 /// use limitpoint::linalg::Aligned;
@@ -63,7 +63,8 @@ impl<T: Real> Deref for Aligned<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the lines hold `length` numbers of `T`, one of f32 and f64, for which all bytes are valid (no other type is a `Real`).
+        // SAFETY: the lines hold `length` numbers of `T`, one of f32 and f64, for which all bytes are valid (no other
+        // type is a `Real`).
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.length) }
     }
 }

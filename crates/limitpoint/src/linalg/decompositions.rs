@@ -10,8 +10,8 @@ use super::LinalgError;
 
 /// The thin singular value decomposition A = Σₖ σₖ uₖ vₖᵀ of matrices of one shape.
 ///
-/// After [`Svd::factor`]: `values` are σ₁ ≥ σ₂ ≥ … ≥ 0, `left[k]` is uₖ (length rows) and `right[k]` is vₖ (length cols),
-/// both stored vector after vector. Nothing is allocated after construction.
+/// After [`Svd::factor`]: `values` are σ₁ ≥ σ₂ ≥ … ≥ 0, `left[k]` is uₖ (length rows) and `right[k]` is vₖ (length
+/// cols), both stored vector after vector. Nothing is allocated after construction.
 ///
 /// ```
 /// use limitpoint::linalg::Svd;

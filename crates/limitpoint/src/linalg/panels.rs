@@ -13,8 +13,8 @@ pub const PANEL_VECTORS: usize = 3;
 /// A matrix stored panel after panel: panel p holds columns p·w … p·w + w − 1, row after row, w numbers a row.
 ///
 /// The width w is three vector registers of the running machine, or two where there are four in all. Columns past the
-/// last are zero, so kernels never need a scalar tail. A step down a panel is a step of w numbers, which is what makes a product of small matrices run
-/// from the first-level cache.
+/// last are zero, so kernels never need a scalar tail. A step down a panel is a step of w numbers, which is what makes
+/// a product of small matrices run from the first-level cache.
 ///
 /// ```
 /// use limitpoint::linalg::Panels;
@@ -165,7 +165,8 @@ impl<T: Real> Panels<T> {
     }
 }
 
-/// Registers per panel: three, but two and two for four registers, so that tiles have more rows and read them less often.
+/// Registers per panel: three, but two and two for four registers, so that tiles have more rows and read them less
+/// often.
 fn panel_vectors(cols: usize, lanes: usize) -> usize {
     if cols.div_ceil(lanes) == 4 { 2 } else { PANEL_VECTORS }
 }

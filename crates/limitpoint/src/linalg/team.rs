@@ -1,9 +1,9 @@
 //! A few threads that run the same closure together.
 //!
-//! A training step is a handful of products of 10 to 300 µs each. Waking a sleeping thread costs as much as the product,
-//! so the workers of a [`Team`] spin for a short while before they go to sleep, and a step costs a few atomics.
-//! The caller splits work in *fixed* blocks and uses [`Team::share`] to say which blocks a worker takes; since no block's
-//! result depends on who computed it, neither does a run's.
+//! A training step is a handful of products of 10 to 300 µs each. Waking a sleeping thread costs as much as the
+//! product, so the workers of a [`Team`] spin for a short while before they go to sleep, and a step costs a few
+//! atomics. The caller splits work in *fixed* blocks and uses [`Team::share`] to say which blocks a worker takes; since
+//! no block's result depends on who computed it, neither does a run's.
 
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -94,8 +94,8 @@ impl Team {
         blocks * worker / threads..blocks * (worker + 1) / threads
     }
 
-    /// Calls `work(worker)` once on every worker and returns when all are done. Panics travel to the caller; a call from
-    /// within a job, or from two threads at once, panics.
+    /// Calls `work(worker)` once on every worker and returns when all are done. Panics travel to the caller; a call
+    /// from within a job, or from two threads at once, panics.
     pub fn run<F: Fn(usize) + Sync>(&self, work: F) {
         if self.helpers.is_empty() {
             return work(0);

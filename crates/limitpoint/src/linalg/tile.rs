@@ -1,8 +1,8 @@
 //! Register-tile products of small matrices with room for fused work.
 //!
 //! Two products carry a training step, both built on one tile: R rows × up to four vector registers of columns stay in
-//! registers while the depth runs by, the row operand is broadcast from wherever it lies, the column operand comes
-//! from [`Panels`]: one panel of up to three registers, or the last two where the last is a lonely register, which alone
+//! registers while the depth runs by, the row operand is broadcast from wherever it lies, the column operand comes from
+//! [`Panels`]: one panel of up to three registers, or the last two where the last is a lonely register, which alone
 //! would wait for its row operand.
 //!
 //! ```text

@@ -1,7 +1,7 @@
 //! Operations on plain slices, with a fixed order of summation.
 //!
-//! The long loops are compiled once for each instruction set and chosen at run time; the order of operations is the same in
-//! all of them, so are the bits.
+//! The long loops are compiled once for each instruction set and chosen at run time; the order of operations is the
+//! same in all of them, so are the bits.
 
 /// Σ aᵢ bᵢ, summed in eight fixed lanes so that it vectorises and never changes its bits.
 ///

@@ -8,8 +8,8 @@ use crate::numeric::CompensatedSum;
 
 /// ℓ = ln(1 + Σⱼ e^−sⱼ), the negative log of the softmax probability of the right class.
 ///
-/// With sⱼ = Φ_y − Φ_j over the wrong classes j, this is the logistic loss of q̃ = −ln Σⱼ e^−sⱼ. Per example, with m its
-/// least margin, eⱼ = exp(m − sⱼ) and S = Σⱼ eⱼ:
+/// With sⱼ = Φ_y − Φ_j over the wrong classes j, this is the logistic loss of q̃ = −ln Σⱼ e^−sⱼ. Per example, with m
+/// its least margin, eⱼ = exp(m − sⱼ) and S = Σⱼ eⱼ:
 ///
 /// ```text
 /// m ≥ 0:  ℓ = ln(1 + S e^−m),       −∂ℓ/∂sⱼ = eⱼ e^−m/(1 + S e^−m)

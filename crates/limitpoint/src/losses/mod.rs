@@ -20,7 +20,8 @@
 //! | `probit` | −ln Φ(q) |
 //! | `regression` | squared, Huber, truncated squared |
 //!
-//! `descent_scale` says how curved an exponential loss of homogeneous margins is. Users of it: `schedules`, `diagnostics`.
+//! `descent_scale` says how curved an exponential loss of homogeneous margins is. Users of it: `schedules`,
+//! `diagnostics`.
 
 mod exp;
 mod lanes;

@@ -8,8 +8,8 @@ use crate::catalogue::CatalogueEntry;
 /// The scalar function between two layers.
 ///
 /// Every one is positively homogeneous, σ(cz) = cᵖ σ(z) for c > 0, which is what makes a network without biases
-/// homogeneous in its weights. A NaN stays a NaN. At a kink (z = 0) the slope is that of the left side: 0 for ReLU, `slope` for leaky
-/// ReLU; the other Clarke subgradients are reached through the model's kink weights.
+/// homogeneous in its weights. A NaN stays a NaN. At a kink (z = 0) the slope is that of the left side: 0 for ReLU,
+/// `slope` for leaky ReLU; the other Clarke subgradients are reached through the model's kink weights.
 ///
 /// ```
 /// use limitpoint::models::Activation;

@@ -8,8 +8,8 @@ use crate::catalogue::CatalogueEntry;
 use crate::numeric::RandomStream;
 use crate::params::{Block, ParamLayout};
 
-/// How initial parameters are drawn; always from the run's stream "init", block after block. Biases start at zero except
-/// under `Uniform`, which treats them as weights.
+/// How initial parameters are drawn; always from the run's stream "init", block after block. Biases start at zero
+/// except under `Uniform`, which treats them as weights.
 ///
 /// ```
 /// use limitpoint::models::Initialiser;

@@ -12,8 +12,8 @@ use crate::params::ParamLayout;
 /// symmetric      W = UUᵀ               degree 2; ∇_U = (G + Gᵀ)U with G = Σ cₙXₙ
 /// ```
 ///
-/// `width` is the inner dimension. B section 4; the gradient of a chain is ∇W_i = (W₁⋯W_{i−1})ᵀ G (W_{i+1}⋯W_m)ᵀ. B (18)
-/// drops the factor 2 of the symmetric case, where G + Gᵀ = 2G for symmetric examples.
+/// `width` is the inner dimension. B section 4; the gradient of a chain is ∇W_i = (W₁⋯W_{i−1})ᵀ G (W_{i+1}⋯W_m)ᵀ. B
+/// (18) drops the factor 2 of the symmetric case, where G + Gᵀ = 2G for symmetric examples.
 ///
 /// ```
 /// use limitpoint::linalg::Matrix;

@@ -1,8 +1,8 @@
 //! Models: scores, margins, and their vector–Jacobian product.
 //!
 //! A [`Model`] is bound to its inputs when it is built, gives one score per example and output, and pulls cotangents of
-//! the scores back to a gradient. [`MarginMap`] turns scores and targets into the margins that losses see. Losses, norms
-//! and optimisers are not known here.
+//! the scores back to a gradient. [`MarginMap`] turns scores and targets into the margins that losses see. Losses,
+//! norms and optimisers are not known here.
 
 mod activation;
 mod dense;
@@ -90,16 +90,16 @@ pub trait Model: Send {
         plain.make(params, gradient);
     }
 
-    /// [`Model::scores`] of parameters that [`Model::descend`] may have moved last; a model that kept something of its own
-    /// under their stamp uses it.
+    /// [`Model::scores`] of parameters that [`Model::descend`] may have moved last; a model that kept something of its
+    /// own under their stamp uses it.
     fn scores_of(&mut self, params: &Stamped) -> &[f64] {
         self.scores(params)
     }
 
-    /// A move with the gradient Σₙ꜀ cotangent[n, c] ∇_θ Φ_c(xₙ; θ) at the parameters last given to [`Model::scores`]: the
-    /// same bits as [`Model::pull_back`] followed by [`Model::make_move`]. Answers whether an entry of the gradient was
-    /// not zero. `scratch` is as long as the parameters; what is in it afterwards is undefined, since a model need not
-    /// write the gradient down.
+    /// A move with the gradient Σₙ꜀ cotangent[n, c] ∇_θ Φ_c(xₙ; θ) at the parameters last given to [`Model::scores`]:
+    /// the same bits as [`Model::pull_back`] followed by [`Model::make_move`]. Answers whether an entry of the gradient
+    /// was not zero. `scratch` is as long as the parameters; what is in it afterwards is undefined, since a model need
+    /// not write the gradient down.
     fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], plain: Move, scratch: &mut [f64]) -> bool {
         descend_in_two(self, params, cotangent, plain, scratch)
     }
@@ -136,8 +136,8 @@ pub trait Model: Send {
         Vec::new()
     }
 
-    /// For each kink, how the gradient of ⟨cotangent, scores⟩ changes when its slope goes from left to right, as runs of
-    /// (first entry, values). Exact for one hidden layer; in deeper networks each kink is moved alone.
+    /// For each kink, how the gradient of ⟨cotangent, scores⟩ changes when its slope goes from left to right, as runs
+    /// of (first entry, values). Exact for one hidden layer; in deeper networks each kink is moved alone.
     fn kink_columns(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
         let _ = (params, cotangent, kinks);
         Vec::new()
@@ -148,8 +148,8 @@ pub trait Model: Send {
         let _ = kinks;
     }
 
-    /// min |z| over all preactivations that have a kink: how far the point is from where the model is not smooth. Nothing
-    /// for smooth models. Evaluates the scores at `params`.
+    /// min |z| over all preactivations that have a kink: how far the point is from where the model is not smooth.
+    /// Nothing for smooth models. Evaluates the scores at `params`.
     fn smallest_preactivation(&mut self, params: &[f64]) -> Option<f64> {
         let _ = params;
         None

@@ -60,9 +60,9 @@ impl Spread {
     /// E f(θ₀) for an even f; infinite if the expectation does not exist.
     ///
     /// The integral over y = ln|t| by the trapezoidal rule: its integrand is analytic and falls off at both ends, so
-    /// that the rule converges faster than any power of the spacing. It falls off as e^y at the lower end unless f has a
-    /// pole there; then the lowest nodes carry weight, and the answer is ∞ (also for poles from about |t|^−0.65 on, whose
-    /// integral exists). A uniform spread ends abruptly: four digits.
+    /// that the rule converges faster than any power of the spacing. It falls off as e^y at the lower end unless f has
+    /// a pole there; then the lowest nodes carry weight, and the answer is ∞ (also for poles from about |t|^−0.65 on,
+    /// whose integral exists). A uniform spread ends abruptly: four digits.
     pub fn mean(&self, f: impl Fn(f64) -> f64) -> f64 {
         match *self {
             Self::Constant { value } => f(value),

@@ -34,7 +34,8 @@ pub(super) enum Rule {
     Sum,
 }
 
-/// The largest or the sum of weighted layer norms; with the rule `Max` the modular norm of paper A (section 3.2, A.modular).
+/// The largest or the sum of weighted layer norms; with the rule `Max` the modular norm of paper A (section 3.2,
+/// A.modular).
 ///
 /// Zeros: a layer without gradient stays at rest. Ties: under `Sum` the first layer of the largest ‖Gₗ‖_*/cₗ moves.
 /// Subdifferential under `Max`: one unit of mass shared among the active layers cₗ‖Wₗ‖ ≥ (1 − τ)‖W‖, layer l holding
@@ -76,9 +77,10 @@ impl Composite {
         self.sizes.iter().copied().fold(0.0, larger)
     }
 
-    /// Projection onto the subdifferential of the maximum: min Σ½‖vₗ − zₗ‖² over vₗ in the cone of ∂‖Wₗ‖ with masses that
-    /// satisfy Σ massₗ/cₗ = 1. At the price λ of that constraint layer l has the price λ/cₗ, and its mass grows with it,
-    /// so λ is bracketed by doubling and then found as a scalar root; the masses are scaled to meet the constraint.
+    /// Projection onto the subdifferential of the maximum: min Σ½‖vₗ − zₗ‖² over vₗ in the cone of ∂‖Wₗ‖ with masses
+    /// that satisfy Σ massₗ/cₗ = 1. At the price λ of that constraint layer l has the price λ/cₗ, and its mass grows
+    /// with it, so λ is bracketed by doubling and then found as a scalar root; the masses are scaled to meet the
+    /// constraint.
     fn share_one_unit(&mut self, at: &[f64], target: &[f64], tolerance: f64, out: &mut [f64]) {
         let largest = self.measure(at);
         let floor = (1.0 - rounded_activity(tolerance)) * largest;

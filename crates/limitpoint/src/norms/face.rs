@@ -1,16 +1,17 @@
 //! Subdifferentials of norms as faces of the dual ball, and the one number that scales them.
 //!
-//! Away from 0 the subdifferential C of a norm is a face: it lies in a hyperplane that misses 0. Every v in the cone of C
-//! is therefore v = mass · c with c ∈ C and one mass ≥ 0, and the projection problems are
+//! Away from 0 the subdifferential C of a norm is a face: it lies in a hyperplane that misses 0. Every v in the cone of
+//! C is therefore v = mass · c with c ∈ C and one mass ≥ 0, and the projection problems are
 //!
 //! ```text
 //! onto C                       minimise ½‖v − z‖²                  over mass = 1
 //! with a price on the mass     minimise ½‖v − z‖² − price · mass   over mass ≥ 0
 //! ```
 //!
-//! The second one is what a maximum over layers needs: its subdifferential shares one unit of mass among the layers, and
-//! the price is the multiplier of that constraint. Two shapes of faces occur, [`Face::Simplex`] and [`Face::Cap`]; the
-//! norm finds the shape (`open_face`), the shape finds the [`Multiplier`], the norm turns it into a vector (`face_point`).
+//! The second one is what a maximum over layers needs: its subdifferential shares one unit of mass among the layers,
+//! and the price is the multiplier of that constraint. Two shapes of faces occur, [`Face::Simplex`] and [`Face::Cap`];
+//! the norm finds the shape (`open_face`), the shape finds the [`Multiplier`], the norm turns it into a vector
+//! (`face_point`).
 
 use super::Norm;
 use super::simplex::{Threshold, positive_part};
@@ -89,8 +90,8 @@ impl Face {
     /// The projection at this price per unit of mass; the mass grows with the price.
     ///
     /// A simplex gives xⱼ = max(⟨z, eⱼ⟩ + price, 0). For a cap the mass is the zero of the concave increasing function
-    /// stiffness · m − pull − price − Σ max(rⱼ − m, 0), or 0 if that is negative; Newton's method from 0 reaches it from
-    /// below after finitely many steps, when the set of radii above m stays the same.
+    /// stiffness · m − pull − price − Σ max(rⱼ − m, 0), or 0 if that is negative; Newton's method from 0 reaches it
+    /// from below after finitely many steps, when the set of radii above m stays the same.
     pub(super) fn at_price(&self, price: f64) -> Multiplier {
         let threshold = Threshold::at(-price);
         let mass = match self {

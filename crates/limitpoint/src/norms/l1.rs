@@ -14,8 +14,8 @@ const TIE: f64 = 1e-12;
 /// ‖v‖ = Σ|vᵢ|,   ‖g‖_* = max|gᵢ|,   d = −sgn(gⱼ) eⱼ with j = argmax|gᵢ|
 /// ```
 ///
-/// Ties: any convex combination of the maximisers is a minimiser. `l1` takes the one of lowest index; `l1-averaged` moves
-/// all entries within relative 1e-12 of the largest equally, which with tiny steps is forward stagewise (B.cd).
+/// Ties: any convex combination of the maximisers is a minimiser. `l1` takes the one of lowest index; `l1-averaged`
+/// moves all entries within relative 1e-12 of the largest equally, which with tiny steps is forward stagewise (B.cd).
 /// Subdifferential: sgn(θᵢ) where |θᵢ| > τ‖θ‖_∞, any value in [−1, 1] elsewhere. Claims section 1, row l1.
 ///
 /// ```

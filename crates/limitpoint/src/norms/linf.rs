@@ -12,8 +12,8 @@ use crate::params::Move;
 /// ‖v‖ = max|vᵢ|,   ‖g‖_* = Σ|gᵢ|,   d = −sgn(g)
 /// ```
 ///
-/// Where gᵢ = 0 any value in [−1, 1] would do; 0 is taken. Subdifferential: on the active entries |θᵢ| ≥ (1 − τ)‖θ‖_∞ the
-/// vectors sgn(θᵢ)μᵢ with μ on the probability simplex, 0 elsewhere. Claims section 1, row linf.
+/// Where gᵢ = 0 any value in [−1, 1] would do; 0 is taken. Subdifferential: on the active entries |θᵢ| ≥ (1 − τ)‖θ‖_∞
+/// the vectors sgn(θᵢ)μᵢ with μ on the probability simplex, 0 elsewhere. Claims section 1, row linf.
 ///
 /// ```
 /// use limitpoint::norms::NormSpec;

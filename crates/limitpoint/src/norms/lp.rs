@@ -12,8 +12,8 @@ use crate::linalg::{dot, max_abs, sign};
 /// ‖v‖ = (Σ|vᵢ|ᵖ)^(1/p),   ‖g‖_* = ‖g‖_q,   dᵢ = −sgn(gᵢ)|gᵢ|^(q−1)/‖g‖_q^(q−1)
 /// ```
 ///
-/// No ties; the subdifferential at θ ≠ 0 is the single vector sgn(θᵢ)|θᵢ|^(p−1)/‖θ‖_p^(p−1). Everything is computed from
-/// a = |g|/max|g|, so no power overflows: d = −sgn(g) a^(q−1)/(Σa^q)^(1/p). p = 1 and p = ∞ build `l1` and `linf`.
+/// No ties; the subdifferential at θ ≠ 0 is the single vector sgn(θᵢ)|θᵢ|^(p−1)/‖θ‖_p^(p−1). Everything is computed
+/// from a = |g|/max|g|, so no power overflows: d = −sgn(g) a^(q−1)/(Σa^q)^(1/p). p = 1 and p = ∞ build `l1` and `linf`.
 /// Claims section 1, row lp.
 ///
 /// ```

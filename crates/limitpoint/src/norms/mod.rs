@@ -117,9 +117,10 @@ pub trait Norm: Send {
 
     /// Euclidean projection of `target` onto the subdifferential of the norm at `at`.
     ///
-    /// At 0 this is the dual unit ball. `tolerance` is the activity tolerance τ ∈ [0, 1): entries, singular values, rows
-    /// or layers below τ times the largest count as zero (norms that add up), those above 1 − τ times the largest count
-    /// as tied with it (norms that take a maximum). τ = 0 is the exact set, up to the rounding of computed norms (1e-14).
+    /// At 0 this is the dual unit ball. `tolerance` is the activity tolerance τ ∈ [0, 1): entries, singular values,
+    /// rows or layers below τ times the largest count as zero (norms that add up), those above 1 − τ times the largest
+    /// count as tied with it (norms that take a maximum). τ = 0 is the exact set, up to the rounding of computed norms
+    /// (1e-14).
     fn project_subdifferential(&mut self, at: &[f64], target: &[f64], tolerance: f64, out: &mut [f64]);
 
     /// Euclidean projection onto { v : ‖v‖ ≤ radius }. A negative or NaN radius, an empty ball, gives NaN.

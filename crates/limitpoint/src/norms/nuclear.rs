@@ -11,9 +11,10 @@ use crate::linalg::{add_scaled, dot};
 /// ‖W‖ = Σσₖ(W),   ‖G‖_* = σ₁(G),   d = −u₁v₁ᵀ
 /// ```
 ///
-/// Ties: anything in the convex hull over the top singular space would do; the first pair of the decomposition is taken.
-/// Subdifferential: UVᵀ + P with UᵀP = 0, PV = 0 and σ₁(P) ≤ 1, where U and V span the singular values above τσ₁ (and
-/// above rounding); the projection clips the singular values of (I − UUᵀ)Z(I − VVᵀ). Claims section 1, row nuclear.
+/// Ties: anything in the convex hull over the top singular space would do; the first pair of the decomposition is
+/// taken. Subdifferential: UVᵀ + P with UᵀP = 0, PV = 0 and σ₁(P) ≤ 1, where U and V span the singular values above τσ₁
+/// (and above rounding); the projection clips the singular values of (I − UUᵀ)Z(I − VVᵀ). Claims section 1, row
+/// nuclear.
 ///
 /// ```
 /// use limitpoint::{norms::NormSpec, params::ParamLayout};

@@ -12,8 +12,8 @@ use crate::linalg::{Eigen, dot, norm2};
 /// ‖v‖ = √(vᵀDv),   ‖g‖_* = √(gᵀD⁻¹g),   d = −D⁻¹g/‖g‖_*
 /// ```
 ///
-/// No ties; the subdifferential at θ ≠ 0 is the single vector Dθ/‖θ‖. A dense D is decomposed once, D = Q diag(λ) Qᵀ, and
-/// everything happens in the coordinates Qᵀv. Claims section 1, row quad; B.quadnorm.
+/// No ties; the subdifferential at θ ≠ 0 is the single vector Dθ/‖θ‖. A dense D is decomposed once, D = Q diag(λ) Qᵀ,
+/// and everything happens in the coordinates Qᵀv. Claims section 1, row quad; B.quadnorm.
 ///
 /// ```
 /// use limitpoint::norms::NormSpec;

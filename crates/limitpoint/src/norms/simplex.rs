@@ -6,9 +6,9 @@
 /// xᵢ = max(vᵢ − τ, 0)   with τ such that Σ xᵢ = total
 /// ```
 ///
-/// τ is found by Newton's method on the convex decreasing function Σ max(vᵢ − τ, 0), started left of its zero at
-/// max v − total. The set of positive entries then only shrinks, and the iteration stops, exact up to rounding, when it
-/// no longer does. Michelot 1986, "A finite algorithm for finding the projection of a point onto the canonical simplex".
+/// τ is found by Newton's method on the convex decreasing function Σ max(vᵢ − τ, 0), started left of its zero at max v
+/// − total. The set of positive entries then only shrinks, and the iteration stops, exact up to rounding, when it no
+/// longer does. Michelot 1986, "A finite algorithm for finding the projection of a point onto the canonical simplex".
 /// `total` must not be negative; NaN entries give NaN.
 ///
 /// ```

@@ -12,8 +12,8 @@ use crate::linalg::{Eigen, add_scaled};
 /// ```
 ///
 /// On the null spaces of G any contraction would do; 0 is taken. Subdifferential: U₁MVᵀ₁ with M ⪰ 0 and tr M = 1 on the
-/// singular spaces with σ ≥ (1 − τ)σ₁; the projection puts the eigenvalues of the symmetric part of UᵀZV on the simplex.
-/// Claims section 1, row spectral.
+/// singular spaces with σ ≥ (1 − τ)σ₁; the projection puts the eigenvalues of the symmetric part of UᵀZV on the
+/// simplex. Claims section 1, row spectral.
 ///
 /// ```
 /// use limitpoint::{norms::NormSpec, params::ParamLayout};

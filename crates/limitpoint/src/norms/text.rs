@@ -61,7 +61,8 @@ fn write_blocks(f: &mut fmt::Formatter<'_>, rule: &str, blocks: &[BlockNorm]) ->
     f.write_str(")")
 }
 
-/// Reads `l1`, `lp:3`, `l4/3`, `quadratic:1:2:0.5`, `quadratic-dense:2:1/1:2`, `max(layer1=spectral,*=0.5*l2)` and so on.
+/// Reads `l1`, `lp:3`, `l4/3`, `quadratic:1:2:0.5`, `quadratic-dense:2:1/1:2`, `max(layer1=spectral,*=0.5*l2)` and so
+/// on.
 ///
 /// Numbers of a quadratic norm are separated by colons, its rows by slashes. A block whose name contains a comma or an
 /// equals sign can only be named in a file.

@@ -12,9 +12,9 @@ use crate::schedules::StepContext;
 /// θⱼ⁺ = θⱼ + η sign(eⱼ) ½ ln((1 + |eⱼ|)/(1 − |eⱼ|))
 /// ```
 ///
-/// Feature j is what weak learner j says about an example, between −1 and 1; then |eⱼ| ≤ 1. With η = 1 and answers ±1 the
-/// step minimises the exponential loss along the coordinate exactly. Which margin it reaches is another matter: it need
-/// not be the largest (Rudin, Daubechies and Schapire 2004; B section 3). Steps of constant length along the same
+/// Feature j is what weak learner j says about an example, between −1 and 1; then |eⱼ| ≤ 1. With η = 1 and answers ±1
+/// the step minimises the exponential loss along the coordinate exactly. Which margin it reaches is another matter: it
+/// need not be the largest (Rudin, Daubechies and Schapire 2004; B section 3). Steps of constant length along the same
 /// coordinates, ε-boosting, are steepest descent in ℓ1 with unit scaling.
 pub(super) struct AdaBoost;
 

@@ -9,7 +9,8 @@ use crate::schedules::StepContext;
 
 /// θ⁺ = θ − η g / (√D + ε) with D = D₀ + Σ g², entry by entry (B eq. 13).
 ///
-/// Steepest descent in the changing metric ‖D^{1/4} v‖₂. D includes the current gradient; entries with D = 0 do not move.
+/// Steepest descent in the changing metric ‖D^{1/4} v‖₂. D includes the current gradient; entries with D = 0 do not
+/// move.
 pub(super) struct AdaGrad {
     epsilon: f64,
     accumulator: ScaledMoment,

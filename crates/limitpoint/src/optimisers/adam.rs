@@ -28,8 +28,8 @@ pub(super) struct AdamSettings {
 /// ```
 ///
 /// A eq. (75); the decay term is AdamW's, RMSProp has β₁ = 0 and no correction. ε = 0 is allowed and 0/0 is 0, so with
-/// β₁ = β₂ = ε = 0 this is exactly sign descent (A.adam). Both moments keep their scale apart: at L = 10^−1000 the ratio
-/// m̂/√v̂ is as exact as at L = 1, and ε is compared with the true √v̂.
+/// β₁ = β₂ = ε = 0 this is exactly sign descent (A.adam). Both moments keep their scale apart: at L = 10^−1000 the
+/// ratio m̂/√v̂ is as exact as at L = 1, and ε is compared with the true √v̂.
 pub(super) struct Adam {
     settings: AdamSettings,
     trainable: Vec<Range<usize>>,

@@ -81,8 +81,8 @@ pub trait Optimiser: Send {
         objective.backward(params, gradient);
     }
 
-    /// The step of size exp(`log_step`) where it treats every entry of a gradient of this `log_scale` for itself, so that
-    /// the driver can make it on the model's threads and together with the backward pass; nothing where
+    /// The step of size exp(`log_step`) where it treats every entry of a gradient of this `log_scale` for itself, so
+    /// that the driver can make it on the model's threads and together with the backward pass; nothing where
     /// [`Optimiser::step`] does more. Whoever answers takes the objective's own gradient at θ itself:
     /// [`Optimiser::look_ahead`] and [`Optimiser::subgradient`] do what is provided.
     fn plain_move(&self, log_scale: f64, log_step: f64) -> Option<Move> {

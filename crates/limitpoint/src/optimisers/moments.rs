@@ -5,8 +5,8 @@ use crate::numeric::LogScaled;
 
 /// A vector exp(`log_scale`) · `values` that is blended with scaled gradients, or with their squares.
 ///
-/// After each blend the scale follows the largest entry, so the stored values neither overflow nor underflow however far
-/// the loss has fallen since the first step.
+/// After each blend the scale follows the largest entry, so the stored values neither overflow nor underflow however
+/// far the loss has fallen since the first step.
 #[derive(Debug, Clone)]
 pub(super) struct ScaledMoment {
     pub log_scale: f64,

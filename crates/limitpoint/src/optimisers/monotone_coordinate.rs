@@ -19,9 +19,9 @@ const TRIALS: usize = 1000;
 /// At a kink of a ReLU network both one-sided derivatives of the loss along a weight can point uphill. Plain coordinate
 /// descent then jumps to and fro across the kink for ever, since nothing else changes (A.expTS, section 0 of the claims
 /// catalogue). Here such an entry counts as zero, which lies between its one-sided derivatives, and the next largest is
-/// tried. In a network with one hidden layer a trial moves one neuron and costs far less than a gradient. Away from kinks
-/// and with small steps this is coordinate descent. The minimum-norm subgradient of `steepest` follows the flow along
-/// kinks too, at a much higher price.
+/// tried. In a network with one hidden layer a trial moves one neuron and costs far less than a gradient. Away from
+/// kinks and with small steps this is coordinate descent. The minimum-norm subgradient of `steepest` follows the flow
+/// along kinks too, at a much higher price.
 pub(super) struct MonotoneCoordinate {
     scaling: Scaling,
     /// Length of the last step: how far a trial goes.

@@ -8,8 +8,8 @@ use crate::schedules::StepContext;
 
 /// θ⁺ = θ − η ∇²R(θ)⁻¹ g: the metric form of a mirror step (B eq. 9).
 ///
-/// It agrees with mirror descent only as η → 0 (B eq. 10); at finite η the limits differ (B Example 3). A step that leaves
-/// the potential's domain is an error that names the entry.
+/// It agrees with mirror descent only as η → 0 (B eq. 10); at finite η the limits differ (B Example 3). A step that
+/// leaves the potential's domain is an error that names the entry.
 pub(super) struct NaturalGradient {
     potential: Box<dyn MirrorPotential>,
     direction: Vec<f64>,

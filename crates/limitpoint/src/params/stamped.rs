@@ -11,9 +11,9 @@ pub struct Stamp(u64);
 
 /// A parameter vector whose last move was stamped, until somebody else changes an entry.
 ///
-/// A model that moves parameters itself may keep what it derived from them, such as a rounded copy, under the stamp of that
-/// move. Every other way to write an entry goes through [`DerefMut`], which removes the stamp, so that equal stamps mean
-/// equal parameters.
+/// A model that moves parameters itself may keep what it derived from them, such as a rounded copy, under the stamp of
+/// that move. Every other way to write an entry goes through [`DerefMut`], which removes the stamp, so that equal
+/// stamps mean equal parameters.
 ///
 /// ```
 /// use limitpoint::params::Stamped;

@@ -5,8 +5,8 @@ use crate::params::ParamLayout;
 
 /// Q(∇R(W))/k for each group of blocks, given as block indices and degree k; `out` is cleared first.
 ///
-/// Along mirror flow d/dt Q_l = k_l ν with the same ν for every group, so the differences of these values stay what they
-/// were (C Lemma 3.1; with the Euclidean potential ½‖W_l‖², D Appendix G). Frozen blocks count as 0.
+/// Along mirror flow d/dt Q_l = k_l ν with the same ν for every group, so the differences of these values stay what
+/// they were (C Lemma 3.1; with the Euclidean potential ½‖W_l‖², D Appendix G). Frozen blocks count as 0.
 pub fn grouped_conjugates<'a>(
     potential: &mut dyn MirrorPotential,
     layout: &ParamLayout,

@@ -186,8 +186,8 @@ impl<F: Fn(f64) -> f64> HorizonCalculator<F> {
     }
 }
 
-/// The horizon where q(t) and t² R″(t) can be evaluated; `read` answers nothing outside the domain of R or where rounding
-/// has taken over.
+/// The horizon where q(t) and t² R″(t) can be evaluated; `read` answers nothing outside the domain of R or where
+/// rounding has taken over.
 pub(super) fn predict_exact(read: impl Fn(f64) -> Option<[f64; 2]>) -> HorizonOutcome {
     predict(|side| read(side).map(|_| sweep_exact(&read, side)))
 }

@@ -122,8 +122,8 @@ pub(super) fn sweep(f: &impl Fn(f64) -> f64, known: Known, side: f64) -> Vec<Sca
     scales
 }
 
-/// Every scale from t = 1 up to 10¹⁰⁰ or overflow, where q(t) and t q′(t) = t² R″(t) are known exactly but for rounding;
-/// `read` answers them, or nothing where rounding has taken over.
+/// Every scale from t = 1 up to 10¹⁰⁰ or overflow, where q(t) and t q′(t) = t² R″(t) are known exactly but for
+/// rounding; `read` answers them, or nothing where rounding has taken over.
 pub(super) fn sweep_exact(read: &impl Fn(f64) -> Option<[f64; 2]>, side: f64) -> Vec<Scale> {
     let mut scales = Vec::new();
     for k in 0..=(LAST_LOG / SPACING).floor() as usize {

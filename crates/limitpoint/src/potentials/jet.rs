@@ -2,8 +2,8 @@
 
 use std::ops::{Add, Mul, Neg, Sub};
 
-/// f(t), f′(t), f″(t) of an expression, carried through every operation (Griewank and Walther 2008, chapter 13), so that
-/// derivatives are exact up to rounding. `errors` are first-order bounds of that rounding.
+/// f(t), f′(t), f″(t) of an expression, carried through every operation (Griewank and Walther 2008, chapter 13), so
+/// that derivatives are exact up to rounding. `errors` are first-order bounds of that rounding.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Jet {
     pub terms: [f64; 3],

@@ -11,10 +11,11 @@ use crate::params::{Block, ParamLayout, ParamsError};
 /// Q(∇R) = Σ_b Q_b(∇R_b(W_b)),   degrees α_b,   margin  q_min/Π_b (α_b Q_b)^{1/α_b}      (C.defI4)
 /// ```
 ///
-/// Each block is built on its own, so a coupling potential such as [`super::SquaredLp`] under `*` couples entries inside
-/// a block, not across blocks. When the degrees differ, `degree` is the largest, which is the asymptotic degree of the
-/// sum, and `horizon` sees only the blocks that have it; use the `_by_block` methods for the layer-wise quantities.
-/// Equal degrees combine as φ = (Σ φ_b^α)^{1/α}. The slack is Σ_b (α_b Q_b − W_bᵀH_bW_b). Paper C, definition I.4.
+/// Each block is built on its own, so a coupling potential such as [`super::SquaredLp`] under `*` couples entries
+/// inside a block, not across blocks. When the degrees differ, `degree` is the largest, which is the asymptotic degree
+/// of the sum, and `horizon` sees only the blocks that have it; use the `_by_block` methods for the layer-wise
+/// quantities. Equal degrees combine as φ = (Σ φ_b^α)^{1/α}. The slack is Σ_b (α_b Q_b − W_bᵀH_bW_b). Paper C,
+/// definition I.4.
 ///
 /// ```
 /// use limitpoint::{params::ParamLayout, potentials::PotentialSpec};

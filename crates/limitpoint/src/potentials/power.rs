@@ -70,9 +70,9 @@ pub(super) fn streaming_log_sum_exp(values: impl Iterator<Item = f64>) -> f64 {
 
 /// The root s ≥ 0 of r′(s) = target by Newton's method, to a few units in the last place.
 ///
-/// `slopes` gives (r′, r″). For a convex increasing r′ start at or above the root, for a concave one at or below it: then
-/// the iterates move monotonically. Stops once a step is at most 10⁻¹⁰ s, having taken it: convergence is quadratic, so
-/// what is left is below rounding. A start of 0 or ∞ is returned as it is.
+/// `slopes` gives (r′, r″). For a convex increasing r′ start at or above the root, for a concave one at or below it:
+/// then the iterates move monotonically. Stops once a step is at most 10⁻¹⁰ s, having taken it: convergence is
+/// quadratic, so what is left is below rounding. A start of 0 or ∞ is returned as it is.
 #[inline(always)]
 pub(super) fn newton_root(start: f64, target: f64, slopes: impl Fn(f64) -> (f64, f64)) -> f64 {
     let mut s = start;

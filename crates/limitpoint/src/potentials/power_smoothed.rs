@@ -17,8 +17,8 @@ use super::{HorizonBounds, PotentialError, ScalarPotential};
 /// condition α q ≥ t² r″ (C.ass4.4) holds for all t: the slack vanishes at w = 1/(3−p) and nowhere else (for p < 2).
 /// With R(0) = 0, that is K = 1, the condition fails near 0. Extends paper C to degrees 1 < α < 2 (X.17).
 ///
-/// The inverse is the root of s (s² + λ)^{p/2−1} = |z|, by Newton's method from max(|z|^{1/(p−1)}, |z| λ^{1−p/2}), below
-/// the root of a concave function. For λ = 0 and p < 2 the curvature is infinite at 0, the inverse Hessian 0.
+/// The inverse is the root of s (s² + λ)^{p/2−1} = |z|, by Newton's method from max(|z|^{1/(p−1)}, |z| λ^{1−p/2}),
+/// below the root of a concave function. For λ = 0 and p < 2 the curvature is infinite at 0, the inverse Hessian 0.
 ///
 /// ```
 /// use limitpoint::potentials::{PowerSmoothed, ScalarPotential};

@@ -20,9 +20,10 @@ const SYMMETRY_TOLERANCE: f64 = 1e-10;
 /// ```
 ///
 /// The inverse of H (the Kubo–Mori metric) divides by L_kl. Arguments are symmetrised first, (X + Xᵀ)/2, which is also
-/// the projection of a gradient onto symmetric matrices. The divided difference is ln(1+x)/(x a_l) with
-/// x = (aₖ−a_l)/a_l, accurate for close eigenvalues. Eigenvalues below rounding relative to the largest are not resolved;
-/// matrices that are not positive definite, or duals whose exponential overflows, give NaN. Paper B, theorem 1 (B.thm1).
+/// the projection of a gradient onto symmetric matrices. The divided difference is ln(1+x)/(x a_l) with x =
+/// (aₖ−a_l)/a_l, accurate for close eigenvalues. Eigenvalues below rounding relative to the largest are not resolved;
+/// matrices that are not positive definite, or duals whose exponential overflows, give NaN. Paper B, theorem 1
+/// (B.thm1).
 ///
 /// ```
 /// use limitpoint::{params::ParamLayout, potentials::PotentialSpec};

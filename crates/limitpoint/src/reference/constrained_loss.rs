@@ -4,9 +4,9 @@
 //! ŵ(c) = argmin { ln L(w) : ‖w‖ ≤ c },      L(w) = Σ exp(−⟨h_n, w⟩),      h_n = y_n x_n
 //! ```
 //!
-//! As c → ∞ the direction ŵ(c)/c tends to the max-margin direction of the norm, if that is unique (B.regpath; Rosset, Zhu
-//! and Hastie 2004, theorem 2.1). Weights r on the simplex, with entropy H(r) = −Σ r_n ln r_n, bound the loss from below
-//! (Gibbs' variational principle, then the definition of the dual norm):
+//! As c → ∞ the direction ŵ(c)/c tends to the max-margin direction of the norm, if that is unique (B.regpath; Rosset,
+//! Zhu and Hastie 2004, theorem 2.1). Weights r on the simplex, with entropy H(r) = −Σ r_n ln r_n, bound the loss from
+//! below (Gibbs' variational principle, then the definition of the dual norm):
 //!
 //! ```text
 //! ln L(w) = max_r H(r) − ⟨Σ r_n h_n, w⟩ ≥ H(r) − c‖Σ r_n h_n‖_*          for all ‖w‖ ≤ c and all r
@@ -57,10 +57,10 @@ impl ConstrainedLoss {
 
 /// Minimises ln Σ exp(−⟨h_n, w⟩) over ‖w‖ ≤ c, for the rows h_n and any norm of the library.
 ///
-/// Works for data that are not separable too, where w may lie inside the ball. Losses are kept as logarithms, so c may be
-/// large: what limits the accuracy is the rounding of c⟨h_n, v⟩. Where several w are equally good, the one the central
-/// path ends at is returned. The method stops at a relative gap of 1e-10; where rounding ends it earlier, the answer
-/// says so in [`ConstrainedLoss::relative_gap`], and above 1e-6 it is an error.
+/// Works for data that are not separable too, where w may lie inside the ball. Losses are kept as logarithms, so c may
+/// be large: what limits the accuracy is the rounding of c⟨h_n, v⟩. Where several w are equally good, the one the
+/// central path ends at is returned. The method stops at a relative gap of 1e-10; where rounding ends it earlier, the
+/// answer says so in [`ConstrainedLoss::relative_gap`], and above 1e-6 it is an error.
 ///
 /// ```
 /// use limitpoint::linalg::Matrix;

@@ -91,8 +91,8 @@ fn without_separation_the_minimum_is_inside_a_large_ball() {
     }
 }
 
-/// B.regpath. Soft-min weights that are not all equal tilt the direction by (ln of their ratios)/(γ*c) at every finite c,
-/// so the distance falls as 1/c; one step of Richardson's extrapolation takes that term away.
+/// B.regpath. Soft-min weights that are not all equal tilt the direction by (ln of their ratios)/(γ*c) at every finite
+/// c, so the distance falls as 1/c; one step of Richardson's extrapolation takes that term away.
 #[test]
 fn directions_tend_to_the_max_margin_direction() {
     for norm in [NormSpec::L1, NormSpec::Lp { p: 1.5 }, NormSpec::L2] {

@@ -1,9 +1,10 @@
 //! Solving the margin problem: which method, on which rows.
 //!
-//! ℓ1, ℓ2, ℓ∞ and their weighted forms go to the dense interior-point method ([`interior`](super::interior)), every other
-//! norm to the conic solver. Large problems are solved on a working set: rows and cone rows that the present solution
-//! violates are added until there are none, which is the cutting-plane method for the primal and column generation for
-//! the dual; multipliers outside the set are 0, so the upper bound holds for the whole problem at every stage.
+//! ℓ1, ℓ2, ℓ∞ and their weighted forms go to the dense interior-point method ([`interior`](super::interior)), every
+//! other norm to the conic solver. Large problems are solved on a working set: rows and cone rows that the present
+//! solution violates are added until there are none, which is the cutting-plane method for the primal and column
+//! generation for the dual; multipliers outside the set are 0, so the upper bound holds for the whole problem at every
+//! stage.
 
 use super::interior::{self, BallSpec, Structure};
 use super::{Bracket, KinkRow, MarginProblem, Multipliers, ReferenceError, sparse_dot};

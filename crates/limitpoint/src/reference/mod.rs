@@ -1,7 +1,7 @@
 //! The judge's solvers: exact optima of the problems that optimisers are said to solve.
 //!
-//! Nothing here knows an optimiser, a flow or an objective. Every answer carries its proof: a primal point, dual weights
-//! and the bracket that the two imply, recomputed in plain arithmetic from the problem's data.
+//! Nothing here knows an optimiser, a flow or an objective. Every answer carries its proof: a primal point, dual
+//! weights and the bracket that the two imply, recomputed in plain arithmetic from the problem's data.
 //!
 //! | file | holds |
 //! |---|---|

@@ -7,18 +7,19 @@
 //! ‖θ‖_p^p = Σ_j |a_j|^p + ‖w_j‖_p^p ≥ 2 Σ_j |ã_j|^{p/2}
 //! ```
 //!
-//! Let S = min { Σ|c| : y_i Σ_k c_k max(⟨w̃_k, x_i⟩, 0) ≥ 1 }, a linear programme over all unit directions. Of M neurons,
-//! Σ|ã|^{p/2} ≥ M^{1−p/2} (Σ|ã|)^{p/2} for p ≥ 2 (power means; attained by copies of equal size, as neurons that share
-//! a direction can be), and Σ|ã|^{p/2} ≥ (Σ|ã|)^{p/2} for p ≤ 2. Hence no network of width M has a larger margin than
+//! Let S = min { Σ|c| : y_i Σ_k c_k max(⟨w̃_k, x_i⟩, 0) ≥ 1 }, a linear programme over all unit directions. Of M
+//! neurons, Σ|ã|^{p/2} ≥ M^{1−p/2} (Σ|ã|)^{p/2} for p ≥ 2 (power means; attained by copies of equal size, as neurons
+//! that share a direction can be), and Σ|ã|^{p/2} ≥ (Σ|ã|)^{p/2} for p ≤ 2. Hence no network of width M has a larger
+//! margin than
 //!
 //! ```text
 //! q_min/‖θ‖_p² ≤ 2^{−2/p} max(1, M^{1−2/p}) / S                                     (Ct.lp for p = 2; own derivation else)
 //! ```
 //!
-//! For p = 2 the bound is attained by every network wide enough; for p > 2 up to rounding in the number of copies, and it
-//! grows with the width; for p < 2 it is attained only if one neuron is enough. S is found by column generation: the
-//! programme over some directions gives dual weights r, and the direction most at odds with them is found exactly, since
-//! Σ r_i y_i max(⟨w, x_i⟩, 0) = ⟨w, g⟩ with one g for every cell between two kinks.
+//! For p = 2 the bound is attained by every network wide enough; for p > 2 up to rounding in the number of copies, and
+//! it grows with the width; for p < 2 it is attained only if one neuron is enough. S is found by column generation: the
+//! programme over some directions gives dual weights r, and the direction most at odds with them is found exactly,
+//! since Σ r_i y_i max(⟨w, x_i⟩, 0) = ⟨w, g⟩ with one g for every cell between two kinks.
 
 use super::{Bracket, MarginProblem, ReferenceError, solve_margin};
 use crate::linalg::{Matrix, dot};
@@ -228,7 +229,8 @@ mod tests {
 
     #[test]
     fn the_bound_is_that_of_the_margin_per_norm_squared() {
-        // one point at (1, 0): a = w₁ = s, ‖θ‖₃³ = 2s³, q = s²: q/‖θ‖₃² = 2^{−2/3}; M copies of size s: M s²/(2M s³)^{2/3}
+        // one point at (1, 0): a = w₁ = s, ‖θ‖₃³ = 2s³, q = s²: q/‖θ‖₃² = 2^{−2/3}; M copies of size s: M s²/(2M
+        // s³)^{2/3}
         let best = plane_network(&Matrix::from_rows(&[&[1.0, 0.0]]), &[1.0], 3.0).unwrap();
         for copies in [1usize, 8] {
             let m = copies as f64;

@@ -6,12 +6,12 @@
 //! ```
 //!
 //! With rows h_i = y_i x_i alone it is the max-margin problem of a linear model (B Lemma 9: the two values agree). With
-//! h_i = ∇q_i(θ) it is the tangent problem of a network at θ; a kink of row i adds c_k, the change of h_i from the left to
-//! the right slope, and the dual then ranges over all of Clarke's subdifferential. The cone rows r_m keep v inside an
-//! activation cell.
+//! h_i = ∇q_i(θ) it is the tangent problem of a network at θ; a kink of row i adds c_k, the change of h_i from the left
+//! to the right slope, and the dual then ranges over all of Clarke's subdifferential. The cone rows r_m keep v inside
+//! an activation cell.
 //!
-//! Any v and any multipliers bracket the value from both sides ([`MarginProblem::bracket`]), whoever found them: that is
-//! the proof a solver has to bring.
+//! Any v and any multipliers bracket the value from both sides ([`MarginProblem::bracket`]), whoever found them: that
+//! is the proof a solver has to bring.
 
 use super::ReferenceError;
 use crate::data::{Dataset, Targets};

@@ -11,8 +11,8 @@
 //!
 //! The left system is corrected by its least-norm step, the right one by its least-squares step, both through one
 //! orthogonal factorisation E = LQ; residuals are summed with compensation, so that the correction is right to a few
-//! digits and repeating it gives all of them. Where the solution is a whole face, the least-norm step moves within it as
-//! little as possible. A correction is kept only if it narrows the bracket, whatever the active set was worth.
+//! digits and repeating it gives all of them. Where the solution is a whole face, the least-norm step moves within it
+//! as little as possible. A correction is kept only if it narrows the bracket, whatever the active set was worth.
 
 use super::interior::BallSpec;
 use super::{MarginProblem, MarginSolution, Multipliers};

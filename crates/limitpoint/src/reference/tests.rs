@@ -100,8 +100,8 @@ fn tiny_margins_are_found() {
         let solution = max_margin(&problem(Matrix::from_rows(&[&[1.0, 1e-9], &[-1.0, 1e-9]]), norm)).unwrap();
         assert!((solution.margin / 1e-9 - 1.0).abs() < 1e-12, "{norm}: {}", solution.margin);
     }
-    // x₁ = (1, 0.3), x₂ = −x₁ + (1e-9, 0): the distance of the segment from 0 is 1e-9·0.3/(2·|x₁|) in the limit; here the
-    // weights themselves are rounded to 1e-16, so that the margin is proven to about 1e-6 of itself only
+    // x₁ = (1, 0.3), x₂ = −x₁ + (1e-9, 0): the distance of the segment from 0 is 1e-9·0.3/(2·|x₁|) in the limit; here
+    // the weights themselves are rounded to 1e-16, so that the margin is proven to about 1e-6 of itself only
     let solution =
         max_margin(&problem(Matrix::from_rows(&[&[1.0, 0.3], &[-1.0 + 1e-9, -0.3]]), &NormSpec::L2)).unwrap();
     let expected = 1e-9 * 0.3 / (2.0 * 1.09_f64.sqrt());
@@ -218,8 +218,8 @@ fn working_sets_give_the_solution_of_the_whole() {
 
 #[test]
 fn kinks_let_a_row_choose_its_slope() {
-    // one row (1, 0) whose second entry may be anything in [0, 2]: min over e of ‖(1, 2e)‖_* is at e = 0; with a second row
-    // (0.5, −1) the slope helps to cancel the second entry, so the optimum falls
+    // one row (1, 0) whose second entry may be anything in [0, 2]: min over e of ‖(1, 2e)‖_* is at e = 0; with a second
+    // row (0.5, −1) the slope helps to cancel the second entry, so the optimum falls
     let kink = KinkRow { row: 0, change: vec![(1, vec![2.0])] };
     for norm in &DENSE {
         let rows = Matrix::from_rows(&[&[1.0, 0.0], &[0.5, -1.0]]);

@@ -9,8 +9,8 @@ use crate::potentials::{ScalarSample, Survey};
 const CONTENT: &str = include_str!("assets/horizon.html");
 const STYLE: &str = include_str!("assets/horizon.css");
 
-/// The survey of a potential as one HTML page that loads nothing: the answer, figures of R, R″, Q, the level sets of the
-/// gauge and its local degree, and the gauge at finite scales.
+/// The survey of a potential as one HTML page that loads nothing: the answer, figures of R, R″, Q, the level sets of
+/// the gauge and its local degree, and the gauge at finite scales.
 ///
 /// ```
 /// use limitpoint::{potentials::Survey, report::horizon_page};

@@ -16,8 +16,8 @@ const PAST: f32 = 1e-4;
 /// f_k = Φ_k − Φ_y,   k* = argmin |f_k|/‖∇f_k‖,   p ← p + (|f_k*|/‖∇f_k*‖ + 10⁻⁴) ∇f_k*/‖∇f_k*‖,   x = x₀ + (1 + η)p
 /// ```
 ///
-/// until another class has the highest score; x stays in the box. The classes k are those with the highest scores at x₀.
-/// Moosavi-Dezfooli, Fawzi and Frossard 2016, "DeepFool", algorithm 2.
+/// until another class has the highest score; x stays in the box. The classes k are those with the highest scores at
+/// x₀. Moosavi-Dezfooli, Fawzi and Frossard 2016, "DeepFool", algorithm 2.
 pub(super) struct DeepFool {
     pub steps: usize,
     pub candidates: usize,

@@ -183,8 +183,8 @@ impl Victim {
         Ok(Profile { attacks: attacks.iter().map(ToString::to_string).collect(), examples })
     }
 
-    /// Certified radii of examples: by the global Lipschitz constant, and by the best of all bounds. Both are looked for
-    /// up to the diagonal of the box, from where on a radius says nothing.
+    /// Certified radii of examples: by the global Lipschitz constant, and by the best of all bounds. Both are looked
+    /// for up to the diagonal of the box, from where on a radius says nothing.
     pub fn certify(&self, examples: &[usize], threads: usize) -> Result<Vec<(f64, f64)>, RobustnessError> {
         let global = GlobalLipschitz::new(self.model())?;
         let local = LocalBound::new(self.model(), &global);

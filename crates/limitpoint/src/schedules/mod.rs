@@ -1,7 +1,7 @@
 //! Step-size rules: from the step count, the log loss and the outcome of the last trial to ln η.
 //!
-//! A step size lives as its logarithm. Late in training the rules that follow the loss ask for η = α/L with L = 10^−2000;
-//! ln η = ln α − ln L is an ordinary number and multiplies an equally scaled gradient exactly.
+//! A step size lives as its logarithm. Late in training the rules that follow the loss ask for η = α/L with L =
+//! 10^−2000; ln η = ln α − ln L is an ordinary number and multiplies an equally scaled gradient exactly.
 //!
 //! Some rules look at what a step did before they let it stand: the caller keeps the old point, shows the outcome to
 //! [`Schedule::review`], and goes back when the verdict is [`Verdict::Redo`]. Users: `optimisers`, `driver`.

@@ -77,8 +77,8 @@ fn coordinate_descent_on_relu_follows_the_flow_only_with_minimum_norm_subgradien
     }
 }
 
-/// What `monotone-coordinate` is for: where plain coordinate descent chatters at L > 1, unit steps that skip uphill entries
-/// separate the data, and no step raises the loss.
+/// What `monotone-coordinate` is for: where plain coordinate descent chatters at L > 1, unit steps that skip uphill
+/// entries separate the data, and no step raises the loss.
 #[test]
 fn coordinate_descent_that_skips_uphill_steps_fits_relu_networks() {
     for seed in [2, 7] {

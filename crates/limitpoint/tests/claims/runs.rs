@@ -134,7 +134,8 @@ fn an_epoch_that_raises_the_loss_is_taken_back() {
     assert!(redone > 5 && accepted > 5, "{redone} epochs redone, {accepted} accepted");
 }
 
-/// What is written down stands: nothing is shown of an epoch before it is accepted, and nothing of one that is taken back.
+/// What is written down stands: nothing is shown of an epoch before it is accepted, and nothing of one that is taken
+/// back.
 #[test]
 fn observers_see_only_epochs_that_stand() {
     struct Seen(Vec<(u64, f64)>);

@@ -1,10 +1,11 @@
 //! `limitpoint bench epoch`: an epoch of stochastic gradient descent on images of MNIST's shape, against PyTorch.
 //!
-//! 60,000 images of 784 pixels, a network 784-1024-10 without biases, cross-entropy, batches of 100 in random order; then
-//! the loss of all images, which the loss-based rate asks for after every epoch. Products in 32 bits and the loss in 64 on
-//! both sides; limitpoint keeps weights in 64 bits besides. The images are MNIST's where its files are found, in the folder
-//! of fetched data or below `LIMITPOINT_SHARED_DATA`. Otherwise they are made up and like MNIST in what limitpoint makes use
-//! of: a third of the pixels is zero in all images of a batch, because ink is in a box of 20×20 with frayed edges.
+//! 60,000 images of 784 pixels, a network 784-1024-10 without biases, cross-entropy, batches of 100 in random order;
+//! then the loss of all images, which the loss-based rate asks for after every epoch. Products in 32 bits and the loss
+//! in 64 on both sides; limitpoint keeps weights in 64 bits besides. The images are MNIST's where its files are found,
+//! in the folder of fetched data or below `LIMITPOINT_SHARED_DATA`. Otherwise they are made up and like MNIST in what
+//! limitpoint makes use of: a third of the pixels is zero in all images of a batch, because ink is in a box of 20×20
+//! with frayed edges.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

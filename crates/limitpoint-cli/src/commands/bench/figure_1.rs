@@ -1,8 +1,8 @@
 //! How long all runs of A Figure 1 take, here and in PyTorch.
 //!
-//! 20 seeds × 3 scales × (gradient, coordinate, sign descent and two switches) × 10⁵ steps are hours of work, so the rate of
-//! each algorithm is measured and the whole is added up. Runs are independent: limitpoint makes one on each thread, and
-//! PyTorch either does the same in as many processes or gives one process all threads, whichever is faster.
+//! 20 seeds × 3 scales × (gradient, coordinate, sign descent and two switches) × 10⁵ steps are hours of work, so the
+//! rate of each algorithm is measured and the whole is added up. Runs are independent: limitpoint makes one on each
+//! thread, and PyTorch either does the same in as many processes or gives one process all threads, whichever is faster.
 
 use std::path::Path;
 use std::time::Instant;

@@ -2,8 +2,8 @@
 //!
 //! A problem has 500 points in 200 dimensions. cvxpy with Clarabel is timed from the first variable to the solution, as
 //! its user waits for it, and its solver's own time is shown beside; scikit-learn's SVC(C = 1e10) solves the ℓ2 problem
-//! with every point mirrored through the origin, since libsvm always fits an intercept, and its time on as many points as
-//! the problem has, intercept included, is shown beside. Gaps are proven ones, from each solver's own answer.
+//! with every point mirrored through the origin, since libsvm always fits an intercept, and its time on as many points
+//! as the problem has, intercept included, is shown beside. Gaps are proven ones, from each solver's own answer.
 
 use std::path::Path;
 use std::time::Instant;

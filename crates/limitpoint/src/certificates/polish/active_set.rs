@@ -148,8 +148,9 @@ impl<'a> Work<'a> {
         step
     }
 
-    /// Where the tight margins are dependent and cannot be levelled, multipliers can move without changing the gradient on
-    /// the free entries: away from the larger margins, until the first one reaches a bound. Its equality is given up.
+    /// Where the tight margins are dependent and cannot be levelled, multipliers can move without changing the gradient
+    /// on the free entries: away from the larger margins, until the first one reaches a bound. Its equality is given
+    /// up.
     pub fn reduced(&mut self) -> Option<Sets> {
         let program = self.program;
         let (n, d, m) = program.sizes();

@@ -1,7 +1,7 @@
 //! The convex problem of a two-layer network inside its activation cells, by a primal–dual interior point method.
 //!
-//! In the products u_j of [`super::shallow`] the margins of a ReLU network are differences of convex functions. With the
-//! convex kinks replaced by a line below them (see [`super::majorise`]) they are concave and piecewise linear,
+//! In the products u_j of [`super::shallow`] the margins of a ReLU network are differences of convex functions. With
+//! the convex kinks replaced by a line below them (see [`super::majorise`]) they are concave and piecewise linear,
 //!
 //! ```text
 //! q_i(u) = Σ_j b_ij z_ij − κ_ij max(0, z_ij),    z_ij = ⟨u_j, x_i⟩,   κ ≥ 0
@@ -17,9 +17,9 @@
 //! ```
 //!
 //! Every variable except u belongs to one neuron or one margin. The kinks are written as t_ij ≥ 0, t_ij ≥ z_ij and
-//! eliminated one by one (a kink then is a smoothed slope b − κ y₁/(y₀+y₁) and some curvature), the neurons in blocks of
-//! the size of an input, and what remains is one system in the multipliers of the margins. All kinks are there all the
-//! time, at a cost far below that of the last system.
+//! eliminated one by one (a kink then is a smoothed slope b − κ y₁/(y₀+y₁) and some curvature), the neurons in blocks
+//! of the size of an input, and what remains is one system in the multipliers of the margins. All kinks are there all
+//! the time, at a cost far below that of the last system.
 //!
 //! Mehrotra's predictor and corrector with separate step lengths; Nesterov–Todd scaling for the cones of ℓ2. Stops when
 //! the relative gap between the true value of u and the dual bound of (λ, e) is below `tolerance`, or no longer falls.

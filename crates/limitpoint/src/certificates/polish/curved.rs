@@ -9,9 +9,10 @@
 //! ℓ∞   x_j = w_j, |a_j| = 1,       N = 0              −1 ≤ x ≤ 1
 //! ```
 //!
-//! is the margin problem, up to a scale of θ: with q homogeneous of degree L, any x with positive margins is feasible for a
-//! suitable T. The barrier problem keeps that: for given x the best T solves T Σ μ/(q_i − T) = 1, so that a line search on
-//! φ(x) = min_T N − ln T − μ Σ ln(q_i − T) − μ Σ ln(distances from the box) never has to look for feasible points.
+//! is the margin problem, up to a scale of θ: with q homogeneous of degree L, any x with positive margins is feasible
+//! for a suitable T. The barrier problem keeps that: for given x the best T solves T Σ μ/(q_i − T) = 1, so that a line
+//! search on φ(x) = min_T N − ln T − μ Σ ln(q_i − T) − μ Σ ln(distances from the box) never has to look for feasible
+//! points.
 //!
 //! Directions are those of the primal–dual Newton method. The margins are neither concave nor convex; where the system
 //! does not have the inertia of a minimum, a multiple of the identity is added until it has. Near a KKT point plain
@@ -26,8 +27,8 @@ use crate::linalg::{dot, max_abs, norm2, sum_abs};
 /// τ below which plain Newton steps are tried, and multipliers stay near.
 const NEAR: f64 = 1e-3;
 
-/// The least multiple of the identity that is added where the system needs one, relative to its largest entry: with less
-/// of it a singular system stays singular to rounding.
+/// The least multiple of the identity that is added where the system needs one, relative to its largest entry: with
+/// less of it a singular system stays singular to rounding.
 const LEAST: f64 = 1e-6;
 
 /// A τ below the first that has not halved in as many steps as the second says is as small as rounding allows.

@@ -6,9 +6,8 @@
 //! ΔT/T² + Σ η = −g_T
 //! ```
 //!
-//! Blocks are diagonalised, so that negative curvature is counted and does no harm, and η comes from the symmetric matrix
-//! S = slack/λ + J H⁻¹ Jᵀ. By Haynsworth's additivity the whole system has the inertia of a minimum
-//! exactly if
+//! Blocks are diagonalised, so that negative curvature is counted and does no harm, and η comes from the symmetric
+//! matrix S = slack/λ + J H⁻¹ Jᵀ. By Haynsworth's additivity the whole system has the inertia of a minimum exactly if
 //!
 //! ```text
 //! #(H < 0) + #(S > 0) + [1/T² + 1ᵀS⁻¹1 < 0] = number of margins

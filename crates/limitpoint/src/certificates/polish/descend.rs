@@ -1,16 +1,16 @@
 //! Any homogeneous model in any norm: tangent problems with line searches on the true margin.
 //!
-//! The tangent problem at θ, with every slope allowed at kinks within a radius, gives a direction v* in which all margins
-//! grow whatever the slopes; the search walks from θ to v* on the sphere of the norm and takes the first step that gains a
-//! fair part of what was promised:
+//! The tangent problem at θ, with every slope allowed at kinks within a radius, gives a direction v* in which all
+//! margins grow whatever the slopes; the search walks from θ to v* on the sphere of the norm and takes the first step
+//! that gains a fair part of what was promised:
 //!
 //! ```text
 //! θ(s) = ((1 − s) θ + s v*)/‖…‖,   s = 1, ½, ¼, …      accepted if the normalised margin grows by 1e-3 · s · τ of itself
 //! ```
 //!
 //! The margin never falls. The radius shrinks when no step is found: then kinks that are too far away have spoiled the
-//! promise. Where the model is smooth, or the limit lies on no kink, this converges to a KKT point; on kinks it comes as
-//! close as steps across them allow, and says so.
+//! promise. Where the model is smooth, or the limit lies on no kink, this converges to a KKT point; on kinks it comes
+//! as close as steps across them allow, and says so.
 
 use super::super::{CertificateError, Geometry, Slopes, TangentProblem, solve_tangent};
 use super::{Candidate, KktProof, Outcome, PolishError, PolishMethod, PolishSettings, normalised_margin};

@@ -56,8 +56,8 @@ fn cholesky(a: &mut [f64], d: usize) -> bool {
     true
 }
 
-/// The same factor of Σ weight · row rowᵀ + diagonal, from the rows: large ones are rotated in first, so that small ones
-/// keep what they say about directions that no large one has.
+/// The same factor of Σ weight · row rowᵀ + diagonal, from the rows: large ones are rotated in first, so that small
+/// ones keep what they say about directions that no large one has.
 ///
 /// The sum itself forgets it: next to a curvature of 10⁹ a diagonal of 10⁻⁹ is rounding. (Cox and Higham 1998,
 /// "Stability of Householder QR factorization for weighted least squares problems", for rows in falling order.)

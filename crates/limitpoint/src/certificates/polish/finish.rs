@@ -9,14 +9,14 @@
 //! ```
 //!
 //! with ∂_j = u_j/‖u_j‖₂, ‖u_j‖₁^{−1/2} sign(u_j) or 0. Kinks belong to one neuron, so they are projected out neuron by
-//! neuron (P_j onto the complement of the kinks' inputs), and both systems have the matrix M with rows b_ij P_j x_i and −1
-//! for T. The smallest corrections that solve them are found from M Mᵀ, repeatedly, so that later passes remove the
+//! neuron (P_j onto the complement of the kinks' inputs), and both systems have the matrix M with rows b_ij P_j x_i and
+//! −1 for T. The smallest corrections that solve them are found from M Mᵀ, repeatedly, so that later passes remove the
 //! rounding of the first.
 //!
-//! Which equalities hold is first decided by comparing each slack with its multiplier, both made relative. With too few of
-//! them the dual equations have no solution, and what remains of the gradient is a direction in which all tight margins
-//! grow together (for ℓ1: the size falls): u follows it to the next inequality, which is then an equality too. Where
-//! multipliers have the wrong sign, their equalities are given up. The point with the smallest gap is kept.
+//! Which equalities hold is first decided by comparing each slack with its multiplier, both made relative. With too few
+//! of them the dual equations have no solution, and what remains of the gradient is a direction in which all tight
+//! margins grow together (for ℓ1: the size falls): u follows it to the next inequality, which is then an equality too.
+//! Where multipliers have the wrong sign, their equalities are given up. The point with the smallest gap is kept.
 
 use super::active_set::Work;
 use super::cell::CellProgram;

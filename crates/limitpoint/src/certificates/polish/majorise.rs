@@ -1,15 +1,15 @@
 //! From cell to cell: convex problems whose solutions never make a two-layer ReLU network worse.
 //!
-//! A kink of neuron j at example i enters q_i with the sign of a_j y_i. Where that is negative, −max(0, z) is concave and
-//! stays in the convex problem as it is. Where it is positive, max(0, z) ≥ e z for every e ∈ [0, 1]; with e the slope at
-//! the present point the line touches, so the present point is feasible, and whatever solves the problem has true margins
-//! at least as large (the convex–concave procedure, also called DCA; Tao and An 1997). For ℓ1 the size Σ 2√‖u_j‖₁ is
-//! concave in ‖u_j‖₁ and is replaced by its tangent, which makes costs c_j = ‖u_j‖₁^{−1/2}.
+//! A kink of neuron j at example i enters q_i with the sign of a_j y_i. Where that is negative, −max(0, z) is concave
+//! and stays in the convex problem as it is. Where it is positive, max(0, z) ≥ e z for every e ∈ [0, 1]; with e the
+//! slope at the present point the line touches, so the present point is feasible, and whatever solves the problem has
+//! true margins at least as large (the convex–concave procedure, also called DCA; Tao and An 1997). For ℓ1 the size Σ
+//! 2√‖u_j‖₁ is concave in ‖u_j‖₁ and is replaced by its tangent, which makes costs c_j = ‖u_j‖₁^{−1/2}.
 //!
-//! A neuron may cross any kink it likes, the optimum of the convex problem decides which. There are finitely many slopes,
-//! and with ℓ1 finitely many vertices, so the procedure ends: at a point that solves its own convex problem. The
-//! optimality conditions of that problem, with slopes e of the convex kinks and multipliers of the concave ones, are
-//! those of a KKT point in the sense of Clarke.
+//! A neuron may cross any kink it likes, the optimum of the convex problem decides which. There are finitely many
+//! slopes, and with ℓ1 finitely many vertices, so the procedure ends: at a point that solves its own convex problem.
+//! The optimality conditions of that problem, with slopes e of the convex kinks and multipliers of the concave ones,
+//! are those of a KKT point in the sense of Clarke.
 
 use super::cell::{CellProgram, CellSolution};
 use super::shallow::{Ball, Neurons, Shallow};

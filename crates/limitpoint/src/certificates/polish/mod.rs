@@ -1,7 +1,8 @@
 //! Polish: from a trained point to a certified KKT point of min ½‖θ‖² subject to q_i(θ) ≥ 1.
 //!
-//! Training only approaches its limit, logarithmically in time; this jumps to a limit point nearby and proves it. In which
-//! way depends on the network, what it returns does not: a point, multipliers ([`KktProof`]) and the τ that they prove.
+//! Training only approaches its limit, logarithmically in time; this jumps to a limit point nearby and proves it. In
+//! which way depends on the network, what it returns does not: a point, multipliers ([`KktProof`]) and the τ that they
+//! prove.
 //!
 //! | network | method | file |
 //! |---|---|---|
@@ -164,8 +165,8 @@ struct Outcome {
 
 /// Polishes a point that separates the data.
 ///
-/// The polished point keeps the norm of the given one. Its margin is at least as large where the method is monotone (all
-/// but the nonconvex one, which starts by moving away from the boundary).
+/// The polished point keeps the norm of the given one. Its margin is at least as large where the method is monotone
+/// (all but the nonconvex one, which starts by moving away from the boundary).
 ///
 /// ```
 /// use limitpoint::certificates::{PolishSettings, polish};

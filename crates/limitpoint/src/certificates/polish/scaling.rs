@@ -6,10 +6,11 @@
 //! slope b − κ d₁/(d₀+d₁),   curvature d₀d₁/(d₀+d₁) of z,   κ²/(d₀+d₁) on the diagonal of the margins
 //! ```
 //!
-//! A cone α ≥ ‖u‖₂ with dual (ζ₀, ζ) has the Nesterov–Todd point (w₀, w), w₀² − ‖w‖² = 1, and size η; eliminating α leaves
-//! the Hessian (I − ŵŵᵀ)/η² + ŵŵᵀ/(η²(2w₀² − 1)) of u. Its second part vanishes at the solution: sizes of neurons trade
-//! against each other at no cost until the margins decide. So that it survives rounding, blocks of neurons are formed in
-//! a basis whose last vector is ŵ (Vandenberghe, "The CVXOPT linear and quadratic cone program solvers", 2010, section 4).
+//! A cone α ≥ ‖u‖₂ with dual (ζ₀, ζ) has the Nesterov–Todd point (w₀, w), w₀² − ‖w‖² = 1, and size η; eliminating α
+//! leaves the Hessian (I − ŵŵᵀ)/η² + ŵŵᵀ/(η²(2w₀² − 1)) of u. Its second part vanishes at the solution: sizes of
+//! neurons trade against each other at no cost until the margins decide. So that it survives rounding, blocks of
+//! neurons are formed in a basis whose last vector is ŵ (Vandenberghe, "The CVXOPT linear and quadratic cone program
+//! solvers", 2010, section 4).
 
 use super::cell::{CellProgram, Iterate};
 use super::shallow::Ball;

@@ -4,9 +4,9 @@
 //! q_i(θ) = y_i s Σ_j a_j σ(⟨w_j, x_i⟩),    σ(cz) = cᵏ σ(z) for c > 0
 //! ```
 //!
-//! A bias of the first layer is one more weight, with the constant input 1. Because of the homogeneity only the sign of a_j
-//! and the product u_j = |a_j|^{1/k} w_j matter to the scores, and for a given product each norm has a cheapest way to
-//! share its size between a_j and w_j. For k = 1:
+//! A bias of the first layer is one more weight, with the constant input 1. Because of the homogeneity only the sign of
+//! a_j and the product u_j = |a_j|^{1/k} w_j matter to the scores, and for a given product each norm has a cheapest way
+//! to share its size between a_j and w_j. For k = 1:
 //!
 //! ```text
 //! ℓ2   |a_j| = ‖w_j‖₂,   ½‖θ‖² = Σ ‖u_j‖₂            ℓ∞   |a_j| = ‖θ‖,   ‖θ‖² = max ‖u_j‖_∞

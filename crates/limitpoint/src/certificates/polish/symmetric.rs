@@ -4,7 +4,8 @@
 //! P A Pᵀ = L D Lᵀ,   L unit lower triangular, D of blocks 1 × 1 and 2 × 2
 //! ```
 //!
-//! Bunch and Kaufman 1977, "Some stable methods for calculating inertia and solving symmetric linear systems", algorithm A.
+//! Bunch and Kaufman 1977, "Some stable methods for calculating inertia and solving symmetric linear systems",
+//! algorithm A.
 
 use crate::linalg::{add_scaled, dot};
 

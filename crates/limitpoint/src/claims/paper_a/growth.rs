@@ -143,8 +143,8 @@ fn rate(lab: &Lab) -> Result<Outcome, ClaimError> {
     outcome.at_least("ln of the integral minus ln of L² γ̃(t₀)^{2/L} (t − t₀), least over all steps", least, -0.02);
     outcome.at_most("ln L at the end, largest", loss, -13.0);
     outcome.at_least("‖θ‖ at the end over ‖θ‖ at separation, least", norm, 1.05);
-    // the ratio of the two sides has a limit: ‖g‖_* = ⟨θ, −g⟩/(β‖θ‖), so the lemma is sharp up to the growth of the margin
-    // and to β², which the catalogue leaves out and which is far from 1 in ℓ∞ at these losses
+    // the ratio of the two sides has a limit: ‖g‖_* = ⟨θ, −g⟩/(β‖θ‖), so the lemma is sharp up to the growth of the
+    // margin and to β², which the catalogue leaves out and which is far from 1 in ℓ∞ at these losses
     let mut tasks = lab.tasks("a-flows", &["seed=0", "stop.log10_loss=-44"])?;
     tasks.retain(|task| ["l2", "linf"].contains(&task.label.optimiser.as_str()));
     for task in tasks {

@@ -147,7 +147,8 @@ fn thirds(trace: &Trace, quantity: impl Fn(&Moment) -> f64) -> (f64, f64) {
     (least(&trace.moments[..third]), least(&trace.moments[2 * third..]))
 }
 
-/// ‖Σ λᵢ ∇qᵢ(θ̃) + ‖θ‖ g/(q_min^{1/L} ‖g‖_*)‖_∞ over its size, at the end of a trace, with λ in plain numbers as printed.
+/// ‖Σ λᵢ ∇qᵢ(θ̃) + ‖θ‖ g/(q_min^{1/L} ‖g‖_*)‖_∞ over its size, at the end of a trace, with λ in plain numbers as
+/// printed.
 fn dual_vector(lab: &Lab, trace: &Trace) -> Result<f64, ClaimError> {
     let Rescaled { point, margins, gradients } = rescaled(lab, trace)?;
     let end = &trace.end;

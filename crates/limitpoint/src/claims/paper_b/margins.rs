@@ -108,8 +108,8 @@ fn every_norm(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut overrides = decaying();
     overrides.extend([WIDE.to_owned(), "loss=logistic".to_owned()]);
     add(&mut tasks, "logistic", "b-margins", &overrides)?;
-    // its weights change by a factor e^(qΔq) when a margin q moves by Δq, so steps must be as short as 1/q: with steps of
-    // one length, longer runs are no better
+    // its weights change by a factor e^(qΔq) when a margin q moves by Δq, so steps must be as short as 1/q: with steps
+    // of one length, longer runs are no better
     let probit = ["schedule=flow-resolved(resolution=0.0005)", WIDE, "loss=probit", "stop.steps=1200000"];
     add(&mut tasks, "probit", "b-margins", &probit.map(str::to_owned))?;
     let mut overrides = decaying();

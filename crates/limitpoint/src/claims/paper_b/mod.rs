@@ -1,4 +1,5 @@
-//! Paper B, "Characterizing Implicit Bias in Terms of Optimization Geometry": where every optimiser of a linear model goes.
+//! Paper B, "Characterizing Implicit Bias in Terms of Optimization Geometry": where every optimiser of a linear model
+//! goes.
 //!
 //! | file | section of the paper |
 //! |---|---|
@@ -86,8 +87,8 @@ fn nearest_solution(run: &Finished, potential: &PotentialSpec) -> Result<Interpo
     Ok(interpolate(&*run.data.dense()?, values(&run.data), &target, &layout, Some(&run.start))?)
 }
 
-/// The judge's limit on w₁ + 2w₂ = 1 of mirror descent with the entropy from any start with 2 log w₁ − log w₂ = `offset`,
-/// which its steps conserve (B Propositions 2a and 3a).
+/// The judge's limit on w₁ + 2w₂ = 1 of mirror descent with the entropy from any start with 2 log w₁ − log w₂ =
+/// `offset`, which its steps conserve (B Propositions 2a and 3a).
 fn limit_of_offset(offset: f64) -> Result<Vec<f64>, ClaimError> {
     let (x, target) = (Matrix::from_rows(&[&[1.0, 2.0]]), InterpolationTarget::Potential(PotentialSpec::Entropy));
     let start = [(offset / 2.0).exp(), 1.0];

@@ -32,8 +32,8 @@ impl Family {
         }
     }
 
-    /// Deviation of the start. The hyperbolic entropy starts so small that unused weights count in full; the smoothed power
-    /// starts with all weights in use, as its solutions have them.
+    /// Deviation of the start. The hyperbolic entropy starts so small that unused weights count in full; the smoothed
+    /// power starts with all weights in use, as its solutions have them.
     fn deviation(self) -> f64 {
         match self {
             Self::Hyperbolic => 0.03,

@@ -12,7 +12,8 @@ use crate::norms::NormSpec;
 use crate::observers::Spacing;
 use crate::params::ParamLayout;
 
-/// Keys of the maps in the experiments, in the order of their degrees 1, 2, 3: hyperbolic entropy, gradient descent, cubes.
+/// Keys of the maps in the experiments, in the order of their degrees 1, 2, 3: hyperbolic entropy, gradient descent,
+/// cubes.
 pub(super) const MAPS: [&str; 3] = ["hyp", "gradient", "cube"];
 /// The norms of their horizons.
 pub(super) const NORMS: [&str; 3] = ["ℓ1", "ℓ2", "ℓ3"];

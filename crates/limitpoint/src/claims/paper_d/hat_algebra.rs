@@ -1,6 +1,7 @@
 //! Fractions of whole numbers, for identities that must hold exactly.
 
-/// A fraction in lowest terms with a positive denominator; operations give nothing where 128 bits do not hold the result.
+/// A fraction in lowest terms with a positive denominator; operations give nothing where 128 bits do not hold the
+/// result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fraction {
     top: i128,

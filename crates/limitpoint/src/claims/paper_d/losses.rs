@@ -130,8 +130,8 @@ fn growth(_: &Lab) -> Result<Outcome, ClaimError> {
         let (low, high) = range(&|y| tail.f(start + y) / tail.f_prime(start + y) / (start + y));
         outcome.at_least(format!("{name}: f/(y f′) from g(b_g) on, least, times 2K"), 2.0 * k * low, 1.0 - 1e-12);
         outcome.at_most(format!("{name}: f/(y f′), largest, over 2K"), high / (2.0 * k), 1.0 + 1e-12);
-        // G(x) = ∫ g′(ln s)²/g(ln s)^{2−2/L} ds; ln y = ln x − O(ln ln x), so that at ln x = 100 powers of their quotient up to 2
-        // are within (1 − 2 ln 100/100)⁻² = 1.21 of their limit
+        // G(x) = ∫ g′(ln s)²/g(ln s)^{2−2/L} ds; ln y = ln x − O(ln ln x), so that at ln x = 100 powers of their
+        // quotient up to 2 are within (1 − 2 ln 100/100)⁻² = 1.21 of their limit
         for degree in [1.0, 2.0, 4.0] {
             let power = 2.0 / degree;
             let (mut direct, mut back) = ([f64::INFINITY, 0.0], [f64::INFINITY, 0.0]);

@@ -85,8 +85,8 @@ fn monotony(lab: &Lab) -> Result<Outcome, ClaimError> {
         let (Some(first), Some(last)) = (trace.moments.first(), trace.moments.last()) else { continue };
         let apart = |m: &Moment| 1.0 - m.soft / m.smallest;
         outcome.at_least(format!("{}: ln 1/L at the end", trace.what), last.u, 100.0);
-        // f(q) has the degree kL in the weights: ρ^{kL} doubles with ln 1/L once the direction settles, and grows by less
-        // while the margin itself still grows
+        // f(q) has the degree kL in the weights: ρ^{kL} doubles with ln 1/L once the direction settles, and grows by
+        // less while the margin itself still grows
         let power = if trace.end.task.recipe.loss.key().starts_with("power") { 3.0 } else { 1.0 };
         let half = trace.moments.iter().find(|m| m.u >= 0.5 * last.u).unwrap_or(first);
         let grown = (last.size / half.size).powf(power * trace.degree);
@@ -111,8 +111,8 @@ fn monotony(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn turning(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, traces) = (Outcome::default(), traces(lab)?);
     for trace in traces.iter().filter(|trace| trace.complete()) {
-        // by Cauchy and Schwarz the inequality of rates gives (∫‖dθ̂‖)²/∫d ln ρ over a step, and a chord is no longer than
-        // its arc: no error of the step enters
+        // by Cauchy and Schwarz the inequality of rates gives (∫‖dθ̂‖)²/∫d ln ρ over a step, and a chord is no longer
+        // than its arc: no error of the step enters
         let (mut least, mut gained, mut promised) = (f64::INFINITY, 0.0, 0.0);
         for pair in trace.moments.windows(2) {
             let gain = (trace.soft_margin(&pair[1]) / trace.soft_margin(&pair[0])).ln();

@@ -1,4 +1,5 @@
-//! Paper D, "Gradient Descent Maximizes the Margin of Homogeneous Neural Networks": smoothed margins, rates, KKT points.
+//! Paper D, "Gradient Descent Maximizes the Margin of Homogeneous Neural Networks": smoothed margins, rates, KKT
+//! points.
 //!
 //! | file | section of the paper |
 //! |---|---|

@@ -111,8 +111,9 @@ const FAR: [&str; 5] = [
     "stop.log10_loss=-10000",
 ];
 
-/// At a loss of about 10^−120, where plain doubles still do: log₁₀ L, and how far a step −η̂ ∇R, with R and its gradient as
-/// appendix K computes them, is from −η ∇L with η = η̂ e^{−F} and with η = η̂ e^{+F}, as a share of its largest entry.
+/// At a loss of about 10^−120, where plain doubles still do: log₁₀ L, and how far a step −η̂ ∇R, with R and its
+/// gradient as appendix K computes them, is from −η ∇L with η = η̂ e^{−F} and with η = η̂ e^{+F}, as a share of its
+/// largest entry.
 fn steps_at_120(lab: &Lab) -> Result<[f64; 3], ClaimError> {
     let courses = courses(lab)?;
     let course = courses.adapted();

@@ -1,7 +1,7 @@
 //! Theorem 4.3: how fast the loss falls.
 //!
-//! Where β → 1 the proof's inequalities become equalities: −dL/dt = (L ν/ρ)², hence for exponential tails the sharp constant
-//! L(t) · t (ln t)^{2−2/L} → 1/(L² γ^{2/L}). For e^{−qᵏ} the degree kL and the margin γᵏ take their places.
+//! Where β → 1 the proof's inequalities become equalities: −dL/dt = (L ν/ρ)², hence for exponential tails the sharp
+//! constant L(t) · t (ln t)^{2−2/L} → 1/(L² γ^{2/L}). For e^{−qᵏ} the degree kL and the margin γᵏ take their places.
 
 use rayon::prelude::*;
 

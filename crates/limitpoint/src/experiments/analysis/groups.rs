@@ -39,7 +39,8 @@ fn label(run: &RunRecord) -> String {
     std::iter::once(run.optimiser.clone()).chain(settings).collect()
 }
 
-/// One band per column with at least one finite number, at the steps all tables share; tables without rows do not count.
+/// One band per column with at least one finite number, at the steps all tables share; tables without rows do not
+/// count.
 fn bands(tables: &[&Metrics]) -> Vec<Band> {
     let tables: Vec<&Metrics> = tables.iter().copied().filter(|table| !table.is_empty()).collect();
     let rows = shared_rows(&tables);
@@ -77,8 +78,8 @@ fn bands(tables: &[&Metrics]) -> Vec<Band> {
 
 /// For every step that all tables measured, its row in each table, in the order of the first table.
 ///
-/// A table of its own keeps all its rows. Runs end at different steps, and their last rows lie off the common grid; those
-/// rows drop out here.
+/// A table of its own keeps all its rows. Runs end at different steps, and their last rows lie off the common grid;
+/// those rows drop out here.
 fn shared_rows(tables: &[&Metrics]) -> Vec<Vec<usize>> {
     let Some((first, others)) = tables.split_first() else { return Vec::new() };
     if others.is_empty() {

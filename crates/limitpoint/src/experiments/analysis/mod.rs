@@ -18,8 +18,8 @@ use super::record::{Analysis, ExperimentRecord};
 
 /// Draws conclusions from an experiment; reads nothing but the record, so the same record gives the same words.
 ///
-/// Numbers over seeds are taken over finite values only, and are NaN where there are none. A finding is left out where the
-/// columns it needs were not measured.
+/// Numbers over seeds are taken over finite values only, and are NaN where there are none. A finding is left out where
+/// the columns it needs were not measured.
 ///
 /// ```
 /// use limitpoint::experiments::{ExperimentRecord, Metrics, RunRecord, analyse};

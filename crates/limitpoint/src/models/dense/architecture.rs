@@ -37,8 +37,8 @@ impl Architecture {
             .freeze(&frozen)?)
     }
 
-    /// Degrees by composition: layer l has the product of the activation degrees after it. A bias is harmless only in the
-    /// lowest trained layer, where it scales with the weights; above a trained layer it breaks homogeneity.
+    /// Degrees by composition: layer l has the product of the activation degrees after it. A bias is harmless only in
+    /// the lowest trained layer, where it scales with the weights; above a trained layer it breaks homogeneity.
     pub fn homogeneity(&self) -> Option<Homogeneity> {
         let layers = self.widths.len() + 1;
         let lowest = (0..layers).find(|&l| !self.frozen[l])?;

@@ -86,8 +86,8 @@ impl<T: Real> Bundles<T> {
     /// start + S·B for the rows of one bundle, one after the other to `out`.
     ///
     /// # Safety
-    /// All rows have [`panel_width`] numbers: `panel` must have as many of them as there are columns, `start` one, `out`
-    /// [`BUNDLE`].
+    /// All rows have [`panel_width`] numbers: `panel` must have as many of them as there are columns, `start` one,
+    /// `out` [`BUNDLE`].
     #[inline(always)]
     pub unsafe fn product<S: Simd>(&self, simd: S, bundle: usize, panel: *const T, start: *const T, out: *mut T) {
         // SAFETY: passed on from the caller.

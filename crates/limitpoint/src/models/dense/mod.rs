@@ -5,9 +5,9 @@
 //! ```
 //!
 //! with an output factor s. A network without hidden layers is the linear model. Everything a step needs is allocated
-//! when the network is built or first used; rows of each layer are shared out over the team in fixed blocks. A single-output head is
-//! fused into the last hidden layer: its partial sums are formed while tiles are in registers, and the back-signal is
-//! written over the preactivations.
+//! when the network is built or first used; rows of each layer are shared out over the team in fixed blocks. A
+//! single-output head is fused into the last hidden layer: its partial sums are formed while tiles are in registers,
+//! and the back-signal is written over the preactivations.
 
 mod architecture;
 mod backward;

@@ -1,8 +1,8 @@
 //! Batches of many examples, piece by piece.
 //!
-//! The hidden units of 60,000 examples fill the memory and are used once; those of a thousand stay in the cache. So scores
-//! of a large batch are made piece by piece, keeping nothing, and its gradient is the sum of its pieces' gradients, each
-//! of which repeats its forward pass.
+//! The hidden units of 60,000 examples fill the memory and are used once; those of a thousand stay in the cache. So
+//! scores of a large batch are made piece by piece, keeping nothing, and its gradient is the sum of its pieces'
+//! gradients, each of which repeats its forward pass.
 
 use super::DenseNetwork;
 use super::raw::Raw;
@@ -17,8 +17,8 @@ const PIECE: usize = 960;
 const SPARSE_PIECE: usize = 144;
 
 impl<T: Real> DenseNetwork<T> {
-    /// Computes all scores piece by piece, keeping nothing else; `look` sees how many examples of the hidden buffers are
-    /// those of a piece.
+    /// Computes all scores piece by piece, keeping nothing else; `look` sees how many examples of the hidden buffers
+    /// are those of a piece.
     pub(super) fn forward_in_pieces(&mut self, params: &[f64], mut look: impl FnMut(&Self, usize)) {
         let piece = if self.sparse.is_some() { SPARSE_PIECE } else { PIECE };
         self.kept = false;

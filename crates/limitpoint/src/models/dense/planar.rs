@@ -1,11 +1,11 @@
 //! Two-layer networks with two inputs and one output, without ever storing a preactivation.
 //!
-//! In the plane (the setting of paper C) a preactivation is cheaper to compute again than to write and read back, so both
-//! passes keep everything in registers: the forward pass forms the partial scores of a block of units, the backward pass
-//! recomputes z and adds up all gradients of a few units at a time. Of ReLUs the signs of z are all that it needs, and
-//! where a register of them is a byte or two, the forward pass leaves them behind. Scores are summed in the order of the
-//! general kernels and have their bits. The head's gradient comes for nothing: every activation here is homogeneous of a degree
-//! k, so σ(z) = z σ′(z)/k, and with G = Σₙ rₙ σ′(zₙ) xₙ, B = Σₙ rₙ σ′(zₙ)
+//! In the plane (the setting of paper C) a preactivation is cheaper to compute again than to write and read back, so
+//! both passes keep everything in registers: the forward pass forms the partial scores of a block of units, the
+//! backward pass recomputes z and adds up all gradients of a few units at a time. Of ReLUs the signs of z are all that
+//! it needs, and where a register of them is a byte or two, the forward pass leaves them behind. Scores are summed in
+//! the order of the general kernels and have their bits. The head's gradient comes for nothing: every activation here
+//! is homogeneous of a degree k, so σ(z) = z σ′(z)/k, and with G = Σₙ rₙ σ′(zₙ) xₙ, B = Σₙ rₙ σ′(zₙ)
 //!
 //! ```text
 //! ∂/∂w = u G,   ∂/∂b = u B,   ∂/∂u = Σₙ rₙ σ(zₙ) = (w·G + b B)/k

@@ -49,8 +49,8 @@ impl<T: Real> DenseNetwork<T> {
         self.rounded.trusted = params.stamp().is_some() && params.stamp() == self.rounded.stamp;
     }
 
-    /// The parameters in `T`: themselves for doubles, otherwise copies that are rounded now unless they are up to date. A
-    /// sparse lowest layer has copies of its own weights instead.
+    /// The parameters in `T`: themselves for doubles, otherwise copies that are rounded now unless they are up to date.
+    /// A sparse lowest layer has copies of its own weights instead.
     pub(super) fn weights(&mut self, params: &[f64]) -> *const T {
         let trusted = std::mem::take(&mut self.rounded.trusted);
         assert_eq!(params.len(), self.layout.len(), "parameters of another layout");

@@ -8,8 +8,8 @@
 //! ∇ = Σ_shards Σ_{n in shard} r_n ∇Φ(xₙ)
 //! ```
 //!
-//! in the order of the shards. How examples are cut into shards depends on their number and on the machine's registers, so
-//! the bits do not depend on the number of threads.
+//! in the order of the shards. How examples are cut into shards depends on their number and on the machine's registers,
+//! so the bits do not depend on the number of threads.
 
 use std::ops::Range;
 
@@ -86,7 +86,8 @@ impl<T: Real> ShardedNetwork<T> {
         });
     }
 
-    /// Whether the gradient at the parameters last scored is that of the network of all examples, which then knows them.
+    /// Whether the gradient at the parameters last scored is that of the network of all examples, which then knows
+    /// them.
     fn left_to_the_whole(&mut self, params: &[f64]) -> bool {
         if self.in_shards && self.scored_in_shards {
             return false;

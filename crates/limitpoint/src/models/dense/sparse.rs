@@ -7,10 +7,10 @@
 //! Zᵀ = X Wᵀ + b  from bundles of examples,     (∂L/∂W)ᵀ = Xᵀ Δᵀ  from bundles of features
 //! ```
 //!
-//! The other factor, Wᵀ or Δᵀ, lies in panels of a few units that stay in the cache while all bundles pass. A step along
-//! the gradient moves the weights tile by tile as their gradient is made, and the copy in panels with them: the gradient
-//! is never written down, and the next forward pass finds its weights ready. A weight that is not finite does not show
-//! in the scores as long as all inputs it meets are zero.
+//! The other factor, Wᵀ or Δᵀ, lies in panels of a few units that stay in the cache while all bundles pass. A step
+//! along the gradient moves the weights tile by tile as their gradient is made, and the copy in panels with them: the
+//! gradient is never written down, and the next forward pass finds its weights ready. A weight that is not finite does
+//! not show in the scores as long as all inputs it meets are zero.
 
 use std::ops::Range;
 

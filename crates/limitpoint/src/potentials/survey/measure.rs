@@ -22,7 +22,8 @@ pub(super) fn convexity(curve: &ScalarCurve) -> Shape {
     shape(curve, 0.0, |sample| (sample.curvature, sample.curvature_doubt))
 }
 
-/// A stretch with r″ = 0 that begins no further out than |t| = 1, so that it is no underflow of a function that falls off.
+/// A stretch with r″ = 0 that begins no further out than |t| = 1, so that it is no underflow of a function that falls
+/// off.
 pub(super) fn flat(curve: &ScalarCurve) -> Option<[f64; 2]> {
     let ascending = places(-1.0).collect::<Vec<_>>().into_iter().rev().chain(places(1.0));
     let mut stretches = Vec::<[f64; 2]>::new();
@@ -105,7 +106,8 @@ fn side(curve: &ScalarCurve) -> f64 {
     if curve.sample(1.0).value.is_finite() { 1.0 } else { -1.0 }
 }
 
-/// Where the local degree of q − q(0) is halfway between its values at the smallest and the largest places; 1 for powers.
+/// Where the local degree of q − q(0) is halfway between its values at the smallest and the largest places; 1 for
+/// powers.
 pub(super) fn turning_scale(curve: &ScalarCurve) -> f64 {
     let (zero, side) = (at_zero(curve), side(curve));
     let degrees: Vec<[f64; 2]> = places(side)

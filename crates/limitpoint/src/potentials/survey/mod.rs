@@ -27,8 +27,8 @@ pub use curve::{ScalarCurve, ScalarSample};
 /// ```
 ///
 /// Measured at 40 places per decade from |t| = 10⁻⁶ to 10⁶; a sign is believed where it exceeds the rounding error that
-/// the arithmetic carries along. The limit is taken as in [`super::HorizonCalculator`], but from exact derivatives. Where
-/// q is negative because r(0) > 0, r(0) is taken off first, which changes neither the flow nor the limit.
+/// the arithmetic carries along. The limit is taken as in [`super::HorizonCalculator`], but from exact derivatives.
+/// Where q is negative because r(0) > 0, r(0) is taken off first, which changes neither the flow nor the limit.
 ///
 /// ```
 /// use limitpoint::potentials::Survey;

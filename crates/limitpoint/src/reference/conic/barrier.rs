@@ -9,8 +9,8 @@
 //! S ⪰ 0                      φ = −ln det S                                                           degree of S
 //! ```
 //!
-//! All are self-concordant (Nesterov and Nemirovskii 1994; Chares 2009, section 3.1, for the third). ‖x‖_p ≤ t is a cell
-//! of the third kind for every entry, with Σa ≤ t.
+//! All are self-concordant (Nesterov and Nemirovskii 1994; Chares 2009, section 3.1, for the third). ‖x‖_p ≤ t is a
+//! cell of the third kind for every entry, with Σa ≤ t.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Conic programs by Clarabel, a general interior-point solver (Goulart and Chen 2024).
 //!
-//! It is built without its semidefinite cones, which need a BLAS and a LAPACK of the system: programs with such a cone are
-//! the dense method's alone.
+//! It is built without its semidefinite cones, which need a BLAS and a LAPACK of the system: programs with such a cone
+//! are the dense method's alone.
 
 use std::ops::Range;
 

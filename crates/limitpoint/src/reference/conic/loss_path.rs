@@ -6,13 +6,14 @@
 //!
 //! φ is the barrier of the ball ([`barrier`](super::barrier)), y are v and the columns the ball adds, r the soft-min
 //! weights and h̄ = Σ r_n h_n. The minimiser at μ has a duality gap of at most μ times the degree of φ (Nesterov and
-//! Nemirovskii 1994, chapter 3; Boyd and Vandenberghe, Convex Optimization, section 11.2), so μ is lowered until the gap
-//! is small. While μ > 1/κ the temperature is μ instead of 1/κ: then both terms are barriers of the same weight, and the
-//! cold problem is never met from far away.
+//! Nemirovskii 1994, chapter 3; Boyd and Vandenberghe, Convex Optimization, section 11.2), so μ is lowered until the
+//! gap is small. While μ > 1/κ the temperature is μ instead of 1/κ: then both terms are barriers of the same weight,
+//! and the cold problem is never met from far away.
 //!
-//! Each reduction of μ starts with a step along the tangent of the path, in which both μ and the temperature are linear,
-//! and ends with Newton's method. A Newton step is halved until it is inside and the slope along it, which convexity makes
-//! grow, has not passed half its first size on the other side: a test that needs no differences of nearly equal values.
+//! Each reduction of μ starts with a step along the tangent of the path, in which both μ and the temperature are
+//! linear, and ends with Newton's method. A Newton step is halved until it is inside and the slope along it, which
+//! convexity makes grow, has not passed half its first size on the other side: a test that needs no differences of
+//! nearly equal values.
 
 use super::super::ReferenceError;
 use super::ball::Part;

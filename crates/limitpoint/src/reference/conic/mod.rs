@@ -9,7 +9,8 @@
 //! An interior-point method finds which faces of the cones the solution lies on; Newton's method on these faces then
 //! takes it to the last digits. The first is tried twice: a dense method whose linear systems have one row a column is
 //! an order of magnitude faster than a general solver on the problems met here, and the general solver stands behind
-//! it, except for semidefinite cones. Neither is trusted: the best direction and the best multipliers are chosen by the bounds they prove.
+//! it, except for semidefinite cones. Neither is trusted: the best direction and the best multipliers are chosen by the
+//! bounds they prove.
 //!
 //! | file | holds |
 //! |---|---|

@@ -7,10 +7,10 @@
 //! κᵀ Δv − ω Δτ          =  q           τ: the dual norm; only for the cross polytope
 //! ```
 //!
-//! Θ > 0 is diagonal. S = BᵀDB comes from x ≥ 0 and, for the kinks k of row i, from p_i − e_k ≥ 0: one arrow-shaped block
-//! a row, inverted in closed form. Whichever of x and v is shorter is kept and the other eliminated together with its
-//! border, which is what keeps the last digits: Θ and S⁻¹ grow like 1/μ on the active set, and eliminating them first and
-//! the border afterwards would subtract numbers of size 1/μ to find one of size μ. With the border first,
+//! Θ > 0 is diagonal. S = BᵀDB comes from x ≥ 0 and, for the kinks k of row i, from p_i − e_k ≥ 0: one arrow-shaped
+//! block a row, inverted in closed form. Whichever of x and v is shorter is kept and the other eliminated together with
+//! its border, which is what keeps the last digits: Θ and S⁻¹ grow like 1/μ on the active set, and eliminating them
+//! first and the border afterwards would subtract numbers of size 1/μ to find one of size μ. With the border first,
 //!
 //! ```text
 //! rows      S + Σ_j Θ_j (m_j − κ_j m̄)(m_j − κ_j m̄)ᵀ + ω m̄m̄ᵀ,  m̄ = MΘκ/(κᵀΘκ + ω)        (without τ: S + MΘMᵀ)

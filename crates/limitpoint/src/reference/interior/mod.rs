@@ -4,14 +4,14 @@
 //! min ‖Mᵀx‖_*   over x = (p, e, s) with Σp = 1, x ≥ 0, e_k ≤ p_{row of k}
 //! ```
 //!
-//! where the rows of M are the problem's rows, kinks and cone rows; the multipliers of the constraints are the weights v
-//! and the margins above the smallest. Mehrotra's predictor–corrector method (1992), started from an interior point that
-//! need not be feasible. Its linear systems are dense and as small as the shorter side of M ([`kkt`]), which is why it is
-//! here beside a general conic solver: those factor sparse matrices entry by entry.
+//! where the rows of M are the problem's rows, kinks and cone rows; the multipliers of the constraints are the weights
+//! v and the margins above the smallest. Mehrotra's predictor–corrector method (1992), started from an interior point
+//! that need not be feasible. Its linear systems are dense and as small as the shorter side of M ([`kkt`]), which is
+//! why it is here beside a general conic solver: those factor sparse matrices entry by entry.
 //!
 //! Stopping test: after every step the bracket of the present v and x is computed from the data; the method ends when
-//! its relative gap is at most `GAP`, when it has not improved for `PATIENCE` steps, or after `ITERATIONS`. The best v and
-//! the best x seen are returned, each on its own.
+//! its relative gap is at most `GAP`, when it has not improved for `PATIENCE` steps, or after `ITERATIONS`. The best v
+//! and the best x seen are returned, each on its own.
 
 mod ball;
 mod kkt;

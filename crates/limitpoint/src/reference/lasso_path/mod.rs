@@ -105,9 +105,9 @@ impl LassoPath {
 /// It begins at λ_max = ‖Xᵀy‖_∞ with w = 0 and ends at λ = 0 with the limit of w(λ): of all least-squares solutions one
 /// of least ℓ1 norm, which interpolates if Xw = y has a solution (B.cd).
 ///
-/// Conventions: of several equal (or opposite, or otherwise dependent) columns that are tied the first ones that suffice
-/// are used, so w(λ) is one of several minimisers then; a column of zeros keeps the weight 0; y = 0, or any y orthogonal
-/// to all columns, gives a path of one knot, w = 0 at λ = 0. Numbers that are not finite are refused.
+/// Conventions: of several equal (or opposite, or otherwise dependent) columns that are tied the first ones that
+/// suffice are used, so w(λ) is one of several minimisers then; a column of zeros keeps the weight 0; y = 0, or any y
+/// orthogonal to all columns, gives a path of one knot, w = 0 at λ = 0. Numbers that are not finite are refused.
 ///
 /// ```
 /// use limitpoint::linalg::Matrix;

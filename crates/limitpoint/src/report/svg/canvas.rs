@@ -1,7 +1,7 @@
 //! Draws a plot with plotters.
 //!
-//! Plotters counts in whole pixels, too coarse for thin lines; so it draws on a canvas of [`UNIT`] pixels per point, and the
-//! document says how many points wide that is.
+//! Plotters counts in whole pixels, too coarse for thin lines; so it draws on a canvas of [`UNIT`] pixels per point,
+//! and the document says how many points wide that is.
 
 use std::ops::Range;
 
@@ -102,8 +102,8 @@ pub(super) fn document(size: (u32, u32), paint: impl FnOnce(&Area) -> Result<(),
     Ok(raise_exponents(&svg))
 }
 
-/// Sets Unicode superscripts as small raised digits: Latin Modern has ¹, ² and ³ only, and digits from two typefaces in one
-/// exponent look wrong.
+/// Sets Unicode superscripts as small raised digits: Latin Modern has ¹, ² and ³ only, and digits from two typefaces in
+/// one exponent look wrong.
 fn raise_exponents(svg: &str) -> String {
     let size = TYPE_SIZE * f64::from(UNIT);
     let (small, rise) = (0.7 * size, 0.36 * size);

@@ -1,7 +1,7 @@
 //! Figures for papers: one SVG per measured quantity, against steps on a logarithmic axis.
 //!
-//! Sized for a column of text, in the type LaTeX sets; colours are those of Okabe and Ito, which colour-blind readers can
-//! tell apart, and dashes tell them apart in print without colour.
+//! Sized for a column of text, in the type LaTeX sets; colours are those of Okabe and Ito, which colour-blind readers
+//! can tell apart, and dashes tell them apart in print without colour.
 
 mod axis;
 mod canvas;
@@ -30,8 +30,8 @@ pub struct Figure {
 /// Draws what was measured: the loss, every margin, every norm, and the drift of the balance between layers.
 ///
 /// Lines are means over seeds and shades their ranges, from [`crate::experiments::analyse`]. Steps are on a logarithmic
-/// axis, so the start (step 0) is not shown. A quantity without a finite number gets no figure. The same record gives the
-/// same bytes.
+/// axis, so the start (step 0) is not shown. A quantity without a finite number gets no figure. The same record gives
+/// the same bytes.
 ///
 /// ```
 /// use limitpoint::experiments::{ExperimentRecord, Metrics, RunRecord, analyse};

@@ -58,8 +58,8 @@ fn share(fall: f64) -> String {
 
 /// The largest fall of `soft_margin.KEY` below its largest value so far, relative to that value.
 ///
-/// Counted from the first row with accuracy 1 and a positive soft margin, which is where the theorem starts; none if there
-/// are no two rows from there on.
+/// Counted from the first row with accuracy 1 and a positive soft margin, which is where the theorem starts; none if
+/// there are no two rows from there on.
 fn largest_fall(metrics: &Metrics, key: &str) -> Option<f64> {
     let soft = metrics.column(&format!("soft_margin.{key}"));
     let rows = soft.iter().zip(metrics.column("accuracy")).filter(|(soft, _)| soft.is_finite());
