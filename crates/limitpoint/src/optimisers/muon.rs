@@ -17,8 +17,8 @@ pub enum PolarMethod {
     /// By singular value decomposition.
     #[default]
     Exact,
-    /// By the quintic Newton–Schulz iteration X ← aX + (bA + cA²)X, A = XXᵀ, with (a, b, c) = (3.4445, −4.7750,
-    /// 2.0315); singular values end in about [0.7, 1.2].
+    /// By the quintic Newton–Schulz iteration X ← aX + (bA + cA²)X, A = XXᵀ, with (a, b, c) = (3.4445,
+    /// −4.7750, 2.0315); singular values end in about [0.7, 1.2].
     NewtonSchulz {
         /// Number of iterations; 5 is usual.
         iterations: u32,

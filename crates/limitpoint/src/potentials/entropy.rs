@@ -9,8 +9,8 @@ use super::{Domain, HorizonBounds, ScalarPotential};
 /// D(a, b) = a ln(a/b) − a + b
 /// ```
 ///
-/// The domain is t > 0; the divergence accepts a = 0 with 0 ln 0 = 0. Dual values above 709.78 give ∞, below −745 give
-/// 0. Theorem 1 of paper B (B.thm1).
+/// The domain is t > 0; the divergence accepts a = 0 with 0 ln 0 = 0. Dual values above 709.78 give ∞, below −745
+/// give 0. Theorem 1 of paper B (B.thm1).
 ///
 /// ```
 /// use limitpoint::potentials::{Entropy, ScalarPotential};

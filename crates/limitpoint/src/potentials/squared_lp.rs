@@ -20,8 +20,8 @@ use crate::params::ParamLayout;
 /// ```
 ///
 /// Every power is taken of |wᵢ|/max|w|, so that nothing overflows; H does not depend on the scale of w. For p < 2:
-/// where wᵢ = 0 the diagonal of H is infinite, its action is infinite unless vᵢ = 0, and the inverse action is 0; at w
-/// = 0 H does not exist and both actions are NaN. The divergence is a sum of positive terms: the last line holds
+/// where wᵢ = 0 the diagonal of H is infinite, its action is infinite unless vᵢ = 0, and the inverse action is 0; at
+/// w = 0 H does not exist and both actions are NaN. The divergence is a sum of positive terms: the last line holds
 /// because Σ|aᵢ/A|^p = Σ|bᵢ/B|^p = 1. R couples all entries; shares by block are ½‖w‖_p^{2−p}‖w_b‖_p^p. Use
 /// [`super::Layers`] for one such potential per block. Paper B, theorem 1 (B.thm1).
 ///

@@ -447,8 +447,8 @@ fn bregman_divergences_are_positive_and_vanish_only_at_equality() {
     });
 }
 
-/// C.lemG10: (αQ)^{2/α−1} Hθ is the gradient of ½(αQ)^{2/α}, and approaches that of ½φ² like ‖θ‖^{2−p}, with constant
-/// 1.
+/// C.lemG10: (αQ)^{2/α−1} Hθ is the gradient of ½(αQ)^{2/α}, and approaches that of ½φ² like ‖θ‖^{2−p}, with
+/// constant 1.
 #[test]
 fn the_gradient_of_the_gauge_tends_to_that_of_the_horizon() {
     for p in [3.0, 4.0, 6.0] {
