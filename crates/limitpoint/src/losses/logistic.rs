@@ -117,8 +117,8 @@ impl Tail for Logistic {
         if u > SERIES_FROM { u - y * (0.5 + y / 24.0) } else { -log_expm1(y) }
     }
 
-    /// y/(1 − e^−y), y = e^−u (the factor e^y missing from the printed formula is restored); 1 + y/2 + y²/12 for u
-    /// > 16.
+    /// y/(1 − e^−y), y = e^−u (the factor e^y missing from the printed formula is restored); 1 + y/2 + y²/12
+    /// for u > 16.
     fn g_prime(&self, u: f64) -> f64 {
         let y = (-u).exp();
         if u > SERIES_FROM { 1.0 + y * (0.5 + y / 12.0) } else { -y / (-y).exp_m1() }
