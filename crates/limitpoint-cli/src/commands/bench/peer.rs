@@ -73,6 +73,8 @@ impl Peer {
             .arg(&script)
             .args(arguments)
             .arg(folder)
+            // where there is an accelerator, JAX would leave the processor that is compared
+            .env("JAX_PLATFORMS", "cpu")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::options().create(true).append(true).open(&complaints)?)
