@@ -98,6 +98,14 @@ impl<T: Real> ShardedNetwork<T> {
         true
     }
 
+    /// Calls `work` with every block of parameters, on all threads.
+    fn each_block(&self, work: impl Fn(Range<usize>) + Sync) {
+        let count = self.whole.layout.len();
+        share(&self.whole.team, count.div_ceil(BLOCK), EXCHANGE * self.shards.len() * count, |blocks| {
+            blocks.for_each(|block| work(block * BLOCK..((block + 1) * BLOCK).min(count)));
+        });
+    }
+
     /// The gradient of every shard.
     fn gradients_of_shards(&mut self, params: &[f64], cotangent: &[f64]) {
         let outputs = self.outputs();
@@ -160,14 +168,9 @@ impl<T: Real> Model for ShardedNetwork<T> {
         }
         assert_eq!(gradient.len(), params.len(), "a gradient is as long as the parameters");
         self.gradients_of_shards(params, cotangent);
-        let (count, shards, sum) = (gradient.len(), &self.shards, SharedSlice::new(gradient));
-        share(&self.whole.team, count.div_ceil(BLOCK), EXCHANGE * shards.len() * count, |blocks| {
-            for block in blocks {
-                let range = block * BLOCK..((block + 1) * BLOCK).min(count);
-                // SAFETY: every worker adds up its own blocks.
-                add_up(shards, range.clone(), unsafe { sum.part(range) });
-            }
-        });
+        let sum = SharedSlice::new(gradient);
+        // SAFETY: every worker adds up its own blocks.
+        self.each_block(|range| add_up(&self.shards, range.clone(), unsafe { sum.part(range) }));
     }
 
     fn descend(&mut self, params: &mut Stamped, cotangent: &[f64], plain: Move, scratch: &mut [f64]) -> bool {
@@ -176,17 +179,13 @@ impl<T: Real> Model for ShardedNetwork<T> {
         }
         let seen = Seen::default();
         self.gradients_of_shards(params, cotangent);
-        let (count, shards, all) = (params.len(), &self.shards, SharedSlice::new(params));
-        share(&self.whole.team, count.div_ceil(BLOCK), EXCHANGE * shards.len() * count, |blocks| {
-            let mut sum = [0.0; BLOCK];
-            for block in blocks {
-                let range = block * BLOCK..((block + 1) * BLOCK).min(count);
-                let sum = &mut sum[..range.len()];
-                add_up(shards, range.clone(), sum);
-                seen.look(sum);
-                // SAFETY: every worker moves its own blocks.
-                plain.make(unsafe { all.part(range) }, sum);
-            }
+        let (all, sums) = (SharedSlice::new(params), SharedSlice::new(scratch));
+        self.each_block(|range| {
+            // SAFETY: every worker adds up and moves its own blocks.
+            let (params, sum) = unsafe { (all.part(range.clone()), sums.part(range.clone())) };
+            add_up(&self.shards, range, sum);
+            seen.look(sum);
+            plain.make(params, sum);
         });
         seen.any()
     }
