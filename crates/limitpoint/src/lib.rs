@@ -19,6 +19,7 @@
 //! | [`params`] | the flat parameter vector and its named matrix blocks |
 //! | [`data`] | data sets, generators, embedded digits, loaders |
 //! | [`norms`] | geometries: value, dual, steepest direction, projections |
+//! | [`intervals`] | numbers, norms and singular values with proven bounds |
 //! | [`potentials`] | mirror maps, their inverses and Hessians, horizon functions |
 //! | [`losses`] | margins → ln L and example weights |
 //! | [`models`] | scores, margins, their vector–Jacobian product, homogeneity degree |
@@ -46,6 +47,7 @@ pub mod linalg;
 pub mod params;
 
 pub mod data;
+pub mod intervals;
 pub mod losses;
 pub mod norms;
 pub mod potentials;

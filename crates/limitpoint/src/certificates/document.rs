@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::judge::{Subject, recompute};
 use super::network::StationarityEvidence;
 use super::regression::SolutionEvidence;
-use super::{CertificateError, Claim, Doubt, Interval, MarginEvidence, Verdict};
+use super::{CertificateError, Claim, Doubt, MarginEvidence, Verdict};
 use crate::data::DataSpec;
 use crate::diagnostics::DirectionCourse;
+use crate::intervals::Interval;
 use crate::models::{Initialiser, ModelError, ModelSpec};
 
 /// What every certificate calls itself.

@@ -15,12 +15,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::enclosure::{enclosed_dual_norm, enclosed_norm};
-use super::interval::{ExactSum, Interval, enclosed_dot, enclosed_sum};
-use super::spectrum::Spectrum;
 use super::{CertificateError, Doubt, Verdict};
-use crate::norms::NormSpec;
-use crate::reference::MarginProblem;
+use crate::intervals::Interval;
+use crate::linalg::Precise;
+use crate::reference::{MarginProblem, proven_margin, proven_upper_bound};
 
 /// Upper bounds below this share of the rows' size count as a proof that nothing separates the data.
 const NOTHING: f64 = 1e-6;
@@ -79,9 +77,10 @@ impl MarginEvidence {
                 range: "finite and at least 0",
             });
         }
-        let achieved = normalised_margin(problem, weights)?;
-        let reference = if direction.is_empty() { achieved } else { normalised_margin(problem, &direction)? };
-        let upper = upper_bound(problem, &rows, &cone)?;
+        let precise = |x: &[f64]| x.iter().map(|x| Precise::from(*x)).collect::<Vec<_>>();
+        let achieved = proven_margin(problem, &precise(weights))?;
+        let reference = if direction.is_empty() { achieved } else { proven_margin(problem, &precise(&direction))? };
+        let upper = proven_upper_bound(problem, &precise(&rows), &cone)?;
         let optimum = Interval::new(reference.lo.max(achieved.lo), upper.hi);
         let separated = achieved.lo > 0.0 && optimum.lo > 0.0;
         let gap = if separated {
@@ -126,70 +125,6 @@ fn check_count(what: &'static str, found: usize, expected: usize) -> Result<(), 
 fn row_size(problem: &MarginProblem) -> f64 {
     let Ok(mut norm) = problem.norm.build(&problem.layout) else { return f64::NAN };
     (0..problem.rows.rows).map(|i| norm.dual(problem.rows.row(i))).fold(0.0, f64::max)
-}
-
-/// An enclosure of min_i ⟨h_i, v⟩/‖v‖; its lower end is −∞ if v may lie outside the cone.
-fn normalised_margin(problem: &MarginProblem, v: &[f64]) -> Result<Interval, CertificateError> {
-    problem.layout.check(v)?;
-    if problem.semidefinite {
-        return semidefinite_margin(problem, v);
-    }
-    let least = (0..problem.rows.rows).map(|i| enclosed_dot(problem.rows.row(i), v)).reduce(Interval::min);
-    let points: Vec<Interval> = v.iter().map(|x| Interval::point(*x)).collect();
-    let size = enclosed_norm(&problem.norm, &problem.layout, &points)?;
-    let inside = problem.cone.iter().all(|row| {
-        let mut sum = ExactSum::default();
-        for (first, run) in row {
-            run.iter().zip(&v[*first..]).for_each(|(a, b)| sum.add_product(*a, *b));
-        }
-        sum.enclosure().lo >= 0.0
-    });
-    let margin = least.map_or(Interval::WHOLE, |least| least / size);
-    Ok(if inside { margin } else { Interval::new(f64::NEG_INFINITY, margin.hi) })
-}
-
-/// The margin of (W + Wᵀ)/2 + εI with ε = max(0, −λ_min).
-fn semidefinite_margin(problem: &MarginProblem, v: &[f64]) -> Result<Interval, CertificateError> {
-    let size = problem.layout.blocks()[0].rows;
-    let points: Vec<Interval> = v.iter().map(|x| Interval::point(*x)).collect();
-    let shift = Interval::point((-Spectrum::symmetric(&points, size)?.smallest().lo).max(0.0));
-    let half = Interval::point(0.5);
-    let shifted: Vec<Interval> = (0..size * size)
-        .map(|at| {
-            let (i, j) = (at / size, at % size);
-            let entry = (points[i * size + j] + points[j * size + i]) * half;
-            if i == j { entry + shift } else { entry }
-        })
-        .collect();
-    let margin =
-        |i: usize| enclosed_sum(problem.rows.row(i).iter().zip(&shifted).map(|(h, w)| Interval::point(*h) * *w));
-    let least = (0..problem.rows.rows).map(margin).reduce(Interval::min);
-    let norm = if problem.norm == NormSpec::Nuclear {
-        enclosed_sum((0..size).map(|i| shifted[i * size + i])) // the trace, since the matrix is semidefinite
-    } else {
-        enclosed_norm(&problem.norm, &problem.layout, &shifted)?
-    };
-    Ok(least.map_or(Interval::WHOLE, |least| least / norm))
-}
-
-/// An enclosure of ‖Σ p_i h_i + Σ s_m r_m‖_*/Σp; of λ_max/Σp for the trace over semidefinite matrices.
-fn upper_bound(problem: &MarginProblem, rows: &[f64], cone: &[f64]) -> Result<Interval, CertificateError> {
-    let mut sums = vec![ExactSum::default(); problem.layout.len()];
-    for (i, p) in rows.iter().enumerate().filter(|(_, p)| **p != 0.0) {
-        sums.iter_mut().zip(problem.rows.row(i)).for_each(|(sum, h)| sum.add_product(*p, *h));
-    }
-    for (row, s) in problem.cone.iter().zip(cone).filter(|(_, s)| **s != 0.0) {
-        for (first, run) in row {
-            sums[*first..].iter_mut().zip(run).for_each(|(sum, r)| sum.add_product(*s, *r));
-        }
-    }
-    let combined: Vec<Interval> = sums.into_iter().map(ExactSum::enclosure).collect();
-    let size = if problem.semidefinite && problem.norm == NormSpec::Nuclear {
-        Spectrum::symmetric(&combined, problem.layout.blocks()[0].rows)?.value(0)
-    } else {
-        enclosed_dual_norm(&problem.norm, &problem.layout, &combined)?
-    };
-    Ok(size / enclosed_sum(rows.iter().map(|p| Interval::point(*p))))
 }
 
 #[cfg(test)]

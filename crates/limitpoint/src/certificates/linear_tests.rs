@@ -1,5 +1,6 @@
 use super::*;
 use crate::linalg::Matrix;
+use crate::norms::NormSpec;
 use crate::numeric::Streams;
 use crate::params::ParamLayout;
 
@@ -98,7 +99,8 @@ fn brackets_are_tight_for_a_thousand_weights() {
         let problem = MarginProblem::new(rows.clone(), norm.clone(), ParamLayout::vector(d)).unwrap();
         let evidence = prove(&problem, &w, &w, &p);
         assert!(evidence.achieved.width() <= 1e-13 * evidence.achieved.lo, "{norm}: {:?}", evidence.achieved);
-        let upper = upper_bound(&problem, &p, &[]).unwrap();
+        let precise: Vec<Precise> = p.iter().map(|p| Precise::from(*p)).collect();
+        let upper = proven_upper_bound(&problem, &precise, &[]).unwrap();
         assert!(upper.width() <= 1e-13 * upper.lo, "{norm}: {upper:?}");
         let plain = problem.bracket(&w, &crate::reference::Multipliers::of_rows(p.clone())).unwrap();
         assert!((plain.lower - evidence.achieved.lo).abs() <= 1e-12 * plain.lower);

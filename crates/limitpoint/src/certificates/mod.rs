@@ -16,7 +16,6 @@
 //! | `polish` | where is the limit? from a trained point to a certified KKT point | D.thm4.4, A.thm3.4 |
 //! | `claim`, `verdict` | what is claimed of a run's weights, and the answer | |
 //! | `linear`, `network`, `regression` | the evidence for each kind of claim | Ct.bracket, Ct.ntk, B.thm1 |
-//! | `interval`, `enclosure`, `spectrum` | arithmetic, norms and singular values with proven bounds | |
 //! | `judge`, `document` | from claim to verdict, and the same as a file that can be checked again | |
 
 mod error;
@@ -31,10 +30,6 @@ mod bounds;
 mod multipliers;
 mod proximity;
 mod residual;
-
-mod enclosure;
-mod interval;
-mod spectrum;
 
 mod polish;
 
@@ -59,12 +54,10 @@ pub use document::{
     Certificate, DataReference, Disagreement, DocumentError, Evidence, FORMAT, StartReference, Tolerances, VERSION,
     WeightsReference,
 };
-pub use enclosure::{enclosed_dual_norm, enclosed_norm};
 pub use error::CertificateError;
 pub use evaluation::Evaluation;
 pub use geometry::Geometry;
 pub use gram::{margin_gram, tangent_certificate_from_gram};
-pub use interval::{Interval, enclosed_dot, enclosed_sum};
 pub use judge::{Subject, judge, linear_margin_problem, recompute};
 pub use linear::MarginEvidence;
 pub use multipliers::{KktCertificate, KktReport, best_multipliers, kkt_report};

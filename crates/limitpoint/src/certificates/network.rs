@@ -18,9 +18,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::interval::Interval;
 use super::tangent::{Coverage, Slopes, TangentProblem};
 use super::{CertificateError, Doubt, Verdict};
+use crate::intervals::Interval;
 use crate::linalg::dot;
 use crate::reference::Multipliers;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A dense row-major matrix.
+/// A dense row-major matrix of doubles; see [`Table`] for other numbers.
 ///
 /// ```
 /// use limitpoint::linalg::Matrix;
@@ -10,22 +10,48 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(a.row(1), [3.0, 4.0]);
 /// assert_eq!(a.transpose().row(1), [2.0, 4.0]);
 /// ```
+pub type Matrix = Table<f64>;
+
+/// A dense row-major matrix of numbers of one kind.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Matrix {
+pub struct Table<T> {
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
     pub cols: usize,
     /// Entries, row by row.
-    pub data: Vec<f64>,
+    pub data: Vec<T>,
+}
+
+impl<T: Copy + Default> Table<T> {
+    /// All zeros.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Self { rows, cols, data: vec![T::default(); rows * cols] }
+    }
+
+    /// Row `i`.
+    pub fn row(&self, i: usize) -> &[T] {
+        &self.data[i * self.cols..(i + 1) * self.cols]
+    }
+
+    /// Row `i`, to be changed.
+    pub fn row_mut(&mut self, i: usize) -> &mut [T] {
+        &mut self.data[i * self.cols..(i + 1) * self.cols]
+    }
+
+    /// The transposed copy.
+    pub fn transpose(&self) -> Self {
+        let mut out = Self::zeros(self.cols, self.rows);
+        for i in 0..self.rows {
+            for j in 0..self.cols {
+                out.data[j * self.rows + i] = self.data[i * self.cols + j];
+            }
+        }
+        out
+    }
 }
 
 impl Matrix {
-    /// All zeros.
-    pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self { rows, cols, data: vec![0.0; rows * cols] }
-    }
-
     /// From a flat row-major vector; the length must be rows · cols.
     pub fn from_vec(rows: usize, cols: usize, data: Vec<f64>) -> Result<Self, super::LinalgError> {
         if data.len() != rows * cols {
@@ -51,38 +77,17 @@ impl Matrix {
         (0..size).for_each(|i| matrix[(i, i)] = 1.0);
         matrix
     }
-
-    /// Row `i`.
-    pub fn row(&self, i: usize) -> &[f64] {
-        &self.data[i * self.cols..(i + 1) * self.cols]
-    }
-
-    /// Row `i`, to be changed.
-    pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
-        &mut self.data[i * self.cols..(i + 1) * self.cols]
-    }
-
-    /// The transposed copy.
-    pub fn transpose(&self) -> Self {
-        let mut out = Self::zeros(self.cols, self.rows);
-        for i in 0..self.rows {
-            for j in 0..self.cols {
-                out.data[j * self.rows + i] = self.data[i * self.cols + j];
-            }
-        }
-        out
-    }
 }
 
-impl std::ops::Index<(usize, usize)> for Matrix {
-    type Output = f64;
-    fn index(&self, (i, j): (usize, usize)) -> &f64 {
+impl<T> std::ops::Index<(usize, usize)> for Table<T> {
+    type Output = T;
+    fn index(&self, (i, j): (usize, usize)) -> &T {
         &self.data[i * self.cols + j]
     }
 }
 
-impl std::ops::IndexMut<(usize, usize)> for Matrix {
-    fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut f64 {
+impl<T> std::ops::IndexMut<(usize, usize)> for Table<T> {
+    fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut T {
         &mut self.data[i * self.cols + j]
     }
 }

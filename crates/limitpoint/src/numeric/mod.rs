@@ -4,6 +4,7 @@
 
 mod log_scaled;
 mod logs;
+mod powers;
 mod quadrature;
 mod streams;
 mod sums;
@@ -11,6 +12,7 @@ mod wide;
 
 pub use log_scaled::LogScaled;
 pub use logs::{log_add_exp, log_diff_exp, log_expm1, log_one_minus_exp, log_sum_exp, log1p_exp};
+pub use powers::power_of_two;
 pub use quadrature::integrate;
 pub use streams::{RandomStream, StreamState, Streams};
 pub use sums::{CompensatedSum, compensated_dot, compensated_sum};

@@ -1,10 +1,11 @@
 //! Solving the margin problem: which method, on which rows.
 //!
 //! ℓ1, ℓ2, ℓ∞ and their weighted forms go to the dense interior-point method ([`interior`](super::interior)), every
-//! other norm to the conic solver. Large problems are solved on a working set: rows and cone rows that the present
-//! solution violates are added until there are none, which is the cutting-plane method for the primal and column
-//! generation for the dual; multipliers outside the set are 0, so the upper bound holds for the whole problem at every
-//! stage.
+//! other norm to the conic solver. Problems of many rows are solved on a working set, since few rows matter: rows and
+//! cone rows that the present solution violates are added until there are none, and rows without weight leave again.
+//! This is the cutting-plane method for the primal and column generation for the dual; multipliers outside the set are
+//! 0, so the upper bound holds for the whole problem at every stage. It falls with every row that is added, and rows
+//! without weight do not hold it, so that no set is met twice.
 
 use super::interior::{self, BallSpec, Structure};
 use super::{Bracket, KinkRow, MarginProblem, Multipliers, ReferenceError, sparse_dot};
@@ -12,10 +13,14 @@ use crate::linalg::Matrix;
 use crate::norms::{BlockNorm, NormSpec};
 use crate::params::ParamLayout;
 
-/// Problems whose shorter side is at most this are solved in one piece.
-const WHOLE: usize = 2500;
+/// Rows up to which a problem is solved in one piece.
+const WHOLE: usize = 1000;
+/// Rows up to which a Gram matrix is solved in one piece.
+const GRAM: usize = 2500;
 /// Rows a working set starts with.
-const FIRST: usize = 500;
+const FIRST: usize = 300;
+/// A share of the rows' size below which an upper bound is 0 up to rounding: no more rows are needed.
+const NOTHING: f64 = 1e-14;
 
 /// The solution of a margin problem with its proof.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +61,8 @@ pub(super) fn solve_in_pieces(
 ) -> Result<MarginSolution, ReferenceError> {
     let ball = if problem.semidefinite { None } else { ball_of(&problem.norm, &problem.layout) };
     let columns = useful_columns(problem);
-    let mut set = WorkingSet::first(problem, columns.len(), whole, first);
+    let mut set = WorkingSet::first(problem, whole, first);
+    let size = (0..problem.rows.rows).map(|i| crate::linalg::max_abs(problem.rows.row(i))).fold(0.0, f64::max);
     let mut iterations = 0;
     let mut best: Option<MarginSolution> = None;
     loop {
@@ -69,11 +75,15 @@ pub(super) fn solve_in_pieces(
         let multipliers = set.expand(problem, &local);
         let (solution, margins) = assemble(problem, v, multipliers, iterations)?;
         let violated = set.violations(problem, &solution.direction, &margins, solution.bracket.upper);
+        let nothing = solution.bracket.upper <= NOTHING * size;
+        if set.rows.len() < problem.rows.rows {
+            set.prune(&local);
+        }
         best = Some(match best {
             Some(old) if old.bracket.relative_gap() < solution.bracket.relative_gap() => old,
             _ => solution,
         });
-        if violated.0.is_empty() && violated.1.is_empty() {
+        if nothing || (violated.0.is_empty() && violated.1.is_empty()) {
             break;
         }
         set.add(violated);
@@ -100,7 +110,7 @@ pub fn solve_margin_gram(gram: &Matrix) -> Result<MarginSolution, ReferenceError
     }
     let spec = BallSpec::Euclid(Vec::new());
     let product = |p: &[f64]| (0..gram.rows).map(|i| crate::linalg::dot(gram.row(i), p)).collect::<Vec<f64>>();
-    let mut set: Vec<usize> = if gram.rows <= WHOLE { (0..gram.rows).collect() } else { spread(gram.rows, FIRST) };
+    let mut set: Vec<usize> = if gram.rows <= GRAM { (0..gram.rows).collect() } else { spread(gram.rows, FIRST) };
     let mut iterations = 0;
     loop {
         let mut local = Matrix::zeros(set.len(), set.len());
@@ -284,13 +294,19 @@ struct WorkingSet {
 }
 
 impl WorkingSet {
-    fn first(problem: &MarginProblem, columns: usize, whole: usize, first: usize) -> Self {
+    fn first(problem: &MarginProblem, whole: usize, first: usize) -> Self {
         let (rows, cone) = (problem.rows.rows, problem.cone.len());
-        let small = (rows + problem.kinks.len() + cone).min(columns) <= whole;
         Self {
-            rows: if small || rows <= whole { (0..rows).collect() } else { spread(rows, first) },
-            cone: if small || cone <= whole { (0..cone).collect() } else { Vec::new() },
+            rows: if rows <= whole { (0..rows).collect() } else { spread(rows, first) },
+            cone: if cone <= whole { (0..cone).collect() } else { Vec::new() },
         }
+    }
+
+    /// Lets go of rows without weight.
+    fn prune(&mut self, local: &Multipliers) {
+        let heaviest = local.rows.iter().copied().fold(0.0, f64::max);
+        let mut weights = local.rows.iter();
+        self.rows.retain(|_| weights.next().is_some_and(|p| *p > 1e-9 * heaviest));
     }
 
     fn is_whole(&self, problem: &MarginProblem) -> bool {
@@ -344,7 +360,7 @@ impl WorkingSet {
         let mut rows: Vec<usize> =
             (0..margins.len()).filter(|i| margins[*i] < floor && self.rows.binary_search(i).is_err()).collect();
         rows.sort_by(|a, b| margins[*a].total_cmp(&margins[*b]));
-        rows.truncate(self.rows.len().max(50) / 2);
+        rows.truncate(self.rows.len().max(100));
         let outside = (0..problem.cone.len()).filter(|m| self.cone.binary_search(m).is_err());
         let mut cone: Vec<(f64, usize)> = outside
             .map(|m| (sparse_dot(&problem.cone[m], v) / sparse_size(&problem.cone[m]), m))

@@ -1,22 +1,27 @@
 //! The exact max-margin direction of a linear model, or the proof that there is none.
 
+use super::inseparable::combine_to_zero;
 use super::margin::solve_margin;
-use super::refine::{Factors, residual};
+use super::sharpen::Proof;
+use super::smooth;
 use super::uniqueness::{Uniqueness, uniqueness};
-use super::{Bracket, MarginProblem, Multipliers, ReferenceError};
-use crate::linalg::add_scaled;
-use crate::norms::Norm;
+use super::{Bracket, MarginProblem, MarginSolution, Multipliers, ReferenceError};
+use crate::linalg::Precise;
+use crate::norms::NormSpec;
+use crate::numeric::power_of_two;
 
-/// Relative to the largest row: an upper bound below this is 0 up to rounding.
-const ZERO: f64 = 1e-12;
+/// Relative gap up to which an answer is called optimal.
+pub const OPTIMAL_GAP: f64 = 1e-9;
 
-/// Whether the data can be separated.
+/// What was found of a max-margin problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MarginStatus {
-    /// They can: the direction has a positive margin.
+    /// The data can be separated, and the margin is known to [`OPTIMAL_GAP`].
     Optimal,
     /// They cannot: the weights r ≥ 0, Σr = 1, combine all rows to 0, so that no v has ⟨h_i, v⟩ > 0 for all i (Gordan).
     NotSeparable,
+    /// The bracket holds, but it is wider than [`OPTIMAL_GAP`].
+    Inaccurate,
 }
 
 impl std::fmt::Display for MarginStatus {
@@ -24,26 +29,35 @@ impl std::fmt::Display for MarginStatus {
         f.write_str(match self {
             Self::Optimal => "optimal",
             Self::NotSeparable => "not-separable",
+            Self::Inaccurate => "inaccurate",
         })
     }
 }
 
-/// The exact solution of a max-margin problem.
+/// The solution of a max-margin problem, with its proof.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MaxMargin {
-    /// Whether there is a margin.
+    /// What was found.
     pub status: MarginStatus,
     /// γ*, the proven lower bound; 0 if the data are not separable.
     pub margin: f64,
-    /// The proof from both sides. For data that are not separable, `upper` is ‖Σ r h‖_*, 0 up to rounding.
+    /// lower ≤ γ* ≤ upper, with outward rounding: a theorem about the rows. For data that are not separable, `upper`
+    /// is ‖Σ r h‖_*, 0 up to rounding.
     pub bracket: Bracket,
-    /// The maximiser, ‖v‖ = 1; zeros if the data are not separable.
+    /// The direction that proves the lower bound, ‖v‖ = 1 up to rounding; zeros if there is none.
     pub direction: Vec<f64>,
-    /// Dual weights of the rows, Σ = 1.
+    /// What is missing from `direction`: the bound is proven by the sum of both. Empty where doubles are enough.
+    pub direction_low: Vec<f64>,
+    /// Dual weights of the rows that prove the upper bound, Σ = 1 up to rounding.
     pub dual: Vec<f64>,
+    /// What is missing from `dual`; empty where doubles are enough.
+    pub dual_low: Vec<f64>,
+    /// Of a semidefinite problem in another norm than the nuclear one: the matrix M of the upper bound, for dual weights
+    /// of sum 1.
+    pub slack: Vec<f64>,
     /// The rows with positive weight: the support vectors.
     pub support: Vec<usize>,
-    /// Whether another direction is as good.
+    /// Whether another direction is as good; known of optimal answers only.
     pub uniqueness: Uniqueness,
     /// Interior-point iterations.
     pub iterations: usize,
@@ -69,73 +83,168 @@ pub struct MaxMargin {
 /// # Ok::<(), limitpoint::reference::ReferenceError>(())
 /// ```
 pub fn max_margin(problem: &MarginProblem) -> Result<MaxMargin, ReferenceError> {
-    let solution = solve_margin(problem)?;
-    let mut norm = problem.norm.build(&problem.layout)?;
-    let scale = (0..problem.rows.rows).map(|i| norm.dual(problem.rows.row(i))).fold(0.0, f64::max);
-    if solution.bracket.lower <= 0.0 {
-        let (dual, upper) = farkas(problem, solution.multipliers.rows, &mut *norm)?;
-        if upper > ZERO * scale {
-            return Err(ReferenceError::NoConvergence {
-                solver: "the margin solver",
-                status: format!("bracket [{:.3e}, {upper:.3e}]", solution.bracket.lower),
-                iterations: solution.iterations,
-                gap: solution.bracket.relative_gap(),
-                remedy: "rescale the data so that its rows have similar sizes",
-            });
-        }
-        return Ok(MaxMargin {
-            status: MarginStatus::NotSeparable,
-            margin: 0.0,
-            bracket: Bracket { lower: 0.0, upper },
-            direction: vec![0.0; problem.layout.len()],
-            support: support(&dual),
-            dual,
-            uniqueness: Uniqueness::absent(),
-            iterations: solution.iterations,
-        });
+    let (scaled, unit) = rescaled(problem);
+    let found = solve(&scaled)?;
+    Ok(if unit == 1.0 { found } else { found.times(unit) })
+}
+
+/// The problem in units of a power of two near its largest entry, so that products neither overflow nor vanish; as it is
+/// where an entry would lose digits.
+fn rescaled(problem: &MarginProblem) -> (std::borrow::Cow<'_, MarginProblem>, f64) {
+    let largest = problem.rows.data.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let unit = power_of_two(largest);
+    let exact = |x: &f64| *x == 0.0 || (x / unit).abs() >= 1e-290;
+    if (1e-100..1e100).contains(&unit) || !problem.rows.data.iter().all(exact) {
+        return (std::borrow::Cow::Borrowed(problem), 1.0);
     }
+    let mut scaled = problem.clone();
+    scaled.rows.data.iter_mut().for_each(|x| *x /= unit);
+    (std::borrow::Cow::Owned(scaled), unit)
+}
+
+fn solve(problem: &MarginProblem) -> Result<MaxMargin, ReferenceError> {
+    let precise = |x: &[f64]| x.iter().map(|x| Precise::from(x.max(0.0))).collect::<Vec<_>>();
+    let mut proof = Proof::new(problem);
+    let mut iterations = 0;
+    let mut start = Vec::new();
+    match solve_margin(problem) {
+        Ok(solution) => {
+            let MarginSolution { direction, multipliers, .. } = &solution;
+            iterations = solution.iterations;
+            start = precise(&multipliers.rows);
+            let direction: Vec<Precise> = direction.iter().map(|x| Precise::from(*x)).collect();
+            let cone: Vec<f64> =
+                multipliers.cone.iter().map(|s| if problem.semidefinite { *s } else { s.max(0.0) }).collect();
+            proof.offer(&direction, &start, &cone)?;
+            if proof.bracket.relative_gap() > OPTIMAL_GAP
+                && let Some((direction, rows)) = smooth::newton(problem, &solution)
+            {
+                proof.offer(&direction, &rows, &[])?;
+            }
+        }
+        Err(ReferenceError::NoConvergence { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    if proof.bracket.lower <= 0.0
+        && let Some(weights) = inseparable(problem, &start)?
+    {
+        return not_separable(problem, proof, weights, iterations);
+    }
+    if proof.bracket.relative_gap() > OPTIMAL_GAP {
+        proof.sharpen()?;
+        if proof.bracket.lower <= 0.0
+            && let Some(weights) = combine_to_zero(problem, &proof.rows)?
+        {
+            return not_separable(problem, proof, weights, iterations);
+        }
+    }
+    let status = match proof.bracket.relative_gap() <= OPTIMAL_GAP && proof.bracket.lower > 0.0 {
+        true => MarginStatus::Optimal,
+        false => MarginStatus::Inaccurate,
+    };
+    finish(problem, proof, status, iterations)
+}
+
+/// Weights that prove the rows inseparable: near those that were found, or near those of the ℓ2 problem, since the proof
+/// knows no norm.
+fn inseparable(problem: &MarginProblem, start: &[Precise]) -> Result<Option<Vec<Precise>>, ReferenceError> {
+    if problem.semidefinite || !problem.cone.is_empty() {
+        return Ok(None);
+    }
+    if !start.is_empty()
+        && let Some(weights) = combine_to_zero(problem, start)?
+    {
+        return Ok(Some(weights));
+    }
+    // rows of equal size, since only their directions matter
+    let mut plain = MarginProblem { norm: NormSpec::L2, ..problem.clone() };
+    let sizes: Vec<f64> = (0..plain.rows.rows).map(|i| power_of_two(crate::linalg::norm2(plain.rows.row(i)))).collect();
+    for (i, size) in sizes.iter().enumerate() {
+        plain.rows.row_mut(i).iter_mut().for_each(|x| *x /= size);
+    }
+    let Ok(found) = solve_margin(&plain) else { return Ok(None) };
+    if found.bracket.lower > 1e-12 {
+        return Ok(None);
+    }
+    let weights: Vec<Precise> =
+        found.multipliers.rows.iter().zip(&sizes).map(|(p, size)| Precise::from(p.max(0.0) / size)).collect();
+    combine_to_zero(problem, &weights)
+}
+
+fn not_separable(
+    problem: &MarginProblem,
+    mut proof: Proof,
+    weights: Vec<Precise>,
+    iterations: usize,
+) -> Result<MaxMargin, ReferenceError> {
+    proof.bracket = Bracket { lower: 0.0, upper: super::proven_upper_bound(problem, &weights, &[])?.hi };
+    proof.direction.fill(Precise::default());
+    proof.rows = weights;
+    finish(problem, proof, MarginStatus::NotSeparable, iterations)
+}
+
+/// Brings both halves to size 1, by a power of two so that no digit is lost, and splits them in doubles.
+fn finish(
+    problem: &MarginProblem,
+    proof: Proof,
+    status: MarginStatus,
+    iterations: usize,
+) -> Result<MaxMargin, ReferenceError> {
+    let Proof { bracket, direction, rows, cone, .. } = proof;
+    let rounded: Vec<f64> = direction.iter().map(|x| x.high).collect();
+    let size = problem.norm.build(&problem.layout)?.value(&rounded);
+    let total = rows.iter().fold(Precise::default(), |sum, p| sum + *p).high;
+    let split = |x: &[Precise], size: f64| {
+        // a size that is 1 up to rounding is left alone
+        let scale = if (size - 1.0).abs() < 1e-12 { 1.0 } else { power_of_two(size) };
+        let low: Vec<f64> = x.iter().map(|x| x.low / scale).collect();
+        let high: Vec<f64> = x.iter().map(|x| x.high / scale).collect();
+        (high, if low.iter().all(|x| *x == 0.0) { Vec::new() } else { low }, scale)
+    };
+    let (direction, direction_low, _) = split(&direction, size);
+    let (dual, dual_low, scale) = split(&rows, total);
+    let slack: Vec<f64> = if problem.semidefinite { cone.iter().map(|x| x / scale).collect() } else { Vec::new() };
+    let found = MarginSolution {
+        bracket,
+        direction: direction.clone(),
+        multipliers: Multipliers::of_rows(dual.clone()),
+        iterations,
+    };
+    let uniqueness = match status {
+        MarginStatus::Optimal => uniqueness(problem, &found)?,
+        _ => Uniqueness::absent(status),
+    };
     Ok(MaxMargin {
-        status: MarginStatus::Optimal,
-        margin: solution.bracket.lower,
-        bracket: solution.bracket,
-        uniqueness: uniqueness(problem, &solution)?,
-        support: support(&solution.multipliers.rows),
-        dual: solution.multipliers.rows,
-        direction: solution.direction,
-        iterations: solution.iterations,
+        status,
+        margin: bracket.lower,
+        bracket,
+        support: support(&dual),
+        direction,
+        direction_low,
+        dual,
+        dual_low,
+        slack,
+        uniqueness,
+        iterations,
     })
+}
+
+impl MaxMargin {
+    /// The same for rows that are `unit` times as large, a power of two.
+    fn times(mut self, unit: f64) -> Self {
+        // exact unless the product leaves the range of doubles
+        let (lower, upper) = (self.bracket.lower * unit, self.bracket.upper * unit);
+        let exact = |product: f64, bound: f64| product / unit == bound;
+        self.bracket.lower = if exact(lower, self.bracket.lower) { lower } else { lower.next_down().max(0.0) };
+        self.bracket.upper = if exact(upper, self.bracket.upper) { upper } else { upper.next_up() };
+        self.margin = self.bracket.lower;
+        self.slack.iter_mut().for_each(|x| *x *= unit);
+        self
+    }
 }
 
 /// The rows whose weight is more than rounding.
 fn support(dual: &[f64]) -> Vec<usize> {
     let largest = dual.iter().copied().fold(0.0, f64::max);
     (0..dual.len()).filter(|&i| dual[i] > 1e-9 * largest).collect()
-}
-
-/// Moves weights r onto Σ r h = 0, Σ r = 1 by the shortest step, as far as they stay positive; returns ‖Σ r h‖_* too.
-fn farkas(problem: &MarginProblem, weights: Vec<f64>, norm: &mut dyn Norm) -> Result<(Vec<f64>, f64), ReferenceError> {
-    let largest = weights.iter().copied().fold(0.0, f64::max);
-    let used: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 1e-12 * largest).collect();
-    let size = |multipliers: &Multipliers, norm: &mut dyn Norm| norm.dual(&problem.combine(multipliers));
-    let mut best = Multipliers::of_rows(weights);
-    let mut upper = size(&best, norm);
-    let columns = (0..problem.rows.cols).map(|j| used.iter().map(|&i| problem.rows.row(i)[j]).collect::<Vec<f64>>());
-    let mut rows: Vec<Vec<f64>> = columns.filter(|column| column.iter().any(|x| *x != 0.0)).collect();
-    rows.insert(0, vec![1.0; used.len()]);
-    let factors = Factors::new(used.len(), &rows);
-    let mut r: Vec<f64> = used.iter().map(|&i| best.rows[i]).collect();
-    for _ in 0..3 {
-        let rest: Vec<f64> =
-            rows.iter().enumerate().map(|(k, row)| residual(row, &r, if k == 0 { 1.0 } else { 0.0 })).collect();
-        add_scaled(&mut r, 1.0, &factors.least_norm(&rest));
-        let mut next = Multipliers::of_rows(vec![0.0; best.rows.len()]);
-        used.iter().zip(&r).for_each(|(&i, r)| next.rows[i] = r.max(0.0));
-        let total: f64 = next.rows.iter().sum();
-        next.rows.iter_mut().for_each(|r| *r /= total);
-        let reached = size(&next, norm);
-        if reached < upper {
-            (best, upper) = (next, reached);
-        }
-    }
-    Ok((best.rows, upper))
 }

@@ -10,6 +10,10 @@
 //! | `interior` | a dense interior-point method for ℓ1, ℓ2, ℓ∞ and their weighted forms |
 //! | `conic` | every other norm, through Clarabel's cones |
 //! | `refine` | the last digits, on the active set |
+//! | `proof` | what a direction and multipliers prove, with outward rounding |
+//! | `sharpen` | margins far below the size of the rows, with twice the digits |
+//! | `smooth` | the same for ℓp, by Newton's method |
+//! | `inseparable` | weights that combine all rows to 0 |
 //! | `max_margin`, `uniqueness` | exact max margins, whether they are unique, or the proof that there are none |
 //! | `interpolate` | the solution of Xw = y of least norm, potential or divergence |
 //! | `constrained_loss` | the regularisation path: the least exponential loss in a norm ball |
@@ -19,6 +23,7 @@
 mod conic;
 mod constrained_loss;
 mod error;
+mod inseparable;
 mod interior;
 mod interpolate;
 mod lasso_path;
@@ -26,10 +31,15 @@ mod margin;
 mod max_margin;
 mod plane_network;
 mod problem;
+mod proof;
 mod refine;
 mod semidefinite;
+mod sharpen;
+mod smooth;
 mod uniqueness;
 
+#[cfg(test)]
+mod hard_tests;
 #[cfg(test)]
 mod tests;
 
@@ -38,7 +48,8 @@ pub use error::ReferenceError;
 pub use interpolate::{Interpolation, InterpolationTarget, interpolate, stack_equations};
 pub use lasso_path::{LassoKnot, LassoPath, lasso_path};
 pub use margin::{MarginSolution, solve_margin, solve_margin_gram};
-pub use max_margin::{MarginStatus, MaxMargin, max_margin};
+pub use max_margin::{MarginStatus, MaxMargin, OPTIMAL_GAP, max_margin};
 pub use plane_network::{PlaneNetwork, plane_network};
 pub use problem::{Bracket, KinkRow, MarginProblem, Multipliers, SparseRow, add_sparse, sparse_dot};
+pub use proof::{proven_margin, proven_upper_bound};
 pub use uniqueness::Uniqueness;

@@ -59,14 +59,14 @@ pub(super) fn refine(problem: &MarginProblem, ball: Option<&BallSpec>, mut solut
 }
 
 /// The rows taken to be tight.
-struct Support {
-    rows: Vec<usize>,
+pub(super) struct Support {
+    pub rows: Vec<usize>,
     changed: bool,
 }
 
 impl Support {
     /// Rows whose share of the weight is larger than their share of the slack.
-    fn tight(problem: &MarginProblem, solution: &MarginSolution) -> Self {
+    pub(super) fn tight(problem: &MarginProblem, solution: &MarginSolution) -> Self {
         let (margins, p) = (problem.margins(&solution.direction), &solution.multipliers.rows);
         let lowest = margins.iter().copied().fold(f64::INFINITY, f64::min);
         let widest = margins.iter().map(|m| m - lowest).fold(f64::MIN_POSITIVE, f64::max);

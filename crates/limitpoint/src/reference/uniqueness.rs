@@ -16,7 +16,7 @@
 //! names the numbers it rests on.
 
 use super::refine::Factors;
-use super::{MarginProblem, MarginSolution, ReferenceError, SparseRow, add_sparse, sparse_dot};
+use super::{MarginProblem, MarginSolution, MarginStatus, ReferenceError, SparseRow, add_sparse, sparse_dot};
 use crate::linalg::{Svd, norm2};
 use crate::norms::NormSpec;
 use crate::params::Block;
@@ -40,9 +40,13 @@ pub struct Uniqueness {
 }
 
 impl Uniqueness {
-    /// For problems without a maximiser.
-    pub(super) fn absent() -> Self {
-        Self { unique: false, face_dimension: 0, face: Vec::new(), evidence: "no maximiser: not separable".to_owned() }
+    /// For answers without a maximiser, or with one that is not known well enough to tell.
+    pub(super) fn absent(status: MarginStatus) -> Self {
+        let evidence = match status {
+            MarginStatus::NotSeparable => "no maximiser: not separable",
+            _ => "not told: the margin is not known well enough",
+        };
+        Self { unique: false, face_dimension: 0, face: Vec::new(), evidence: evidence.to_owned() }
     }
 }
 

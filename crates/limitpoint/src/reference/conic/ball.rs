@@ -156,6 +156,11 @@ impl Part {
         }
     }
 
+    /// Whether the dual norm of a sum of rows is written without rounding any entry of a row.
+    pub fn is_exact(&self) -> bool {
+        matches!(self, Self::AbsoluteSum(_) | Self::AbsoluteMax(_) | Self::Euclidean(_) | Self::Power(..))
+    }
+
     /// Columns that [`Part::require`] adds.
     pub fn extra_columns(&self) -> usize {
         match self {

@@ -3,9 +3,9 @@
 //! A scaled triangle is the upper triangle column by column, off-diagonal entries times √2, so that the inner product
 //! of two triangles is that of the matrices.
 
-use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+use std::f64::consts::SQRT_2;
 
-use crate::linalg::{Matrix, add_scaled, dot, matmul, max_abs, norm2};
+use crate::linalg::{Scalar, Table};
 
 /// Columns that are eliminated together.
 const PANEL: usize = 48;
@@ -15,14 +15,15 @@ const PANEL: usize = 48;
 ///
 /// Columns are eliminated in panels, so that nearly all arithmetic is one matrix product a panel (Golub and Van Loan,
 /// Matrix Computations, chapter 3).
-pub(super) fn eliminate(matrix: &mut Matrix, right: &mut [f64]) -> Option<()> {
+pub(in super::super) fn eliminate<T: Scalar>(matrix: &mut Table<T>, right: &mut [T]) -> Option<()> {
     let n = matrix.rows;
     for first in (0..n).step_by(PANEL) {
         let end = (first + PANEL).min(n);
         for k in first..end {
-            let best = (k..n).fold(k, |best, i| if matrix[(i, k)].abs() > matrix[(best, k)].abs() { i } else { best });
+            let size = |i: usize| matrix[(i, k)].size();
+            let best = (k..n).fold(k, |best, i| if size(i) > size(best) { i } else { best });
             let pivot = matrix[(best, k)];
-            if pivot == 0.0 || !pivot.is_finite() {
+            if pivot == T::default() || !pivot.is_finite() {
                 return None;
             }
             if best != k {
@@ -33,97 +34,110 @@ pub(super) fn eliminate(matrix: &mut Matrix, right: &mut [f64]) -> Option<()> {
             let (above, below) = matrix.data.split_at_mut((k + 1) * n);
             let top = &above[k * n + k + 1..k * n + end];
             for row in below.chunks_exact_mut(n) {
-                row[k] /= pivot;
+                row[k] = row[k] / pivot;
                 let factor = -row[k];
-                add_scaled(&mut row[k + 1..end], factor, top);
+                T::add_scaled(&mut row[k + 1..end], factor, top);
             }
         }
         for i in first..end {
             let (above, below) = matrix.data.split_at_mut(i * n);
             for k in first..i {
                 let factor = -below[k];
-                add_scaled(&mut below[end..n], factor, &above[k * n + end..(k + 1) * n]);
+                T::add_scaled(&mut below[end..n], factor, &above[k * n + end..(k + 1) * n]);
             }
         }
         let rest = n - end;
-        let left: Vec<f64> = (end..n).flat_map(|i| matrix.row(i)[first..end].iter().copied()).collect();
-        let top: Vec<f64> = (first..end).flat_map(|i| matrix.row(i)[end..].iter().copied()).collect();
-        let mut product = vec![0.0; rest * rest];
-        matmul(&mut product, &left, &top, rest, end - first, rest);
+        let left: Vec<T> = (end..n).flat_map(|i| matrix.row(i)[first..end].iter().copied()).collect();
+        let top: Vec<T> = (first..end).flat_map(|i| matrix.row(i)[end..].iter().copied()).collect();
+        let mut product = vec![T::default(); rest * rest];
+        T::matmul(&mut product, &left, &top, rest, end - first, rest);
         for (i, row) in (end..n).zip(product.chunks_exact(rest.max(1))) {
-            add_scaled(&mut matrix.row_mut(i)[end..], -1.0, row);
+            T::add_scaled(&mut matrix.row_mut(i)[end..], T::from(-1.0), row);
         }
     }
     for i in 0..n {
-        right[i] -= dot(&matrix.row(i)[..i], &right[..i]);
+        right[i] -= T::dot(&matrix.row(i)[..i], &right[..i]);
     }
     for i in (0..n).rev() {
-        let known = dot(&matrix.row(i)[i + 1..], &right[i + 1..]);
+        let known = T::dot(&matrix.row(i)[i + 1..], &right[i + 1..]);
         right[i] = (right[i] - known) / matrix[(i, i)];
     }
     right.iter().all(|x| x.is_finite()).then_some(())
 }
 
 /// L⁻¹ for A = L Lᵀ; `None` if A is not positive definite.
-pub(super) fn inverse_factor(a: &Matrix) -> Option<Matrix> {
+pub(super) fn inverse_factor<T: Scalar>(a: &Table<T>) -> Option<Table<T>> {
     let n = a.rows;
     let mut l = a.clone();
     for j in 0..n {
-        let pivot = l[(j, j)] - dot(&l.row(j)[..j], &l.row(j)[..j]);
-        if pivot.is_nan() || pivot <= 0.0 {
+        let pivot = l[(j, j)] - T::dot(&l.row(j)[..j], &l.row(j)[..j]);
+        if !pivot.is_finite() || pivot <= T::default() {
             return None;
         }
-        let root = pivot.sqrt();
+        let root = pivot.root();
         l[(j, j)] = root;
         for i in j + 1..n {
-            let known = dot(&l.row(i)[..j], &l.row(j)[..j]);
+            let known = T::dot(&l.row(i)[..j], &l.row(j)[..j]);
             l[(i, j)] = (l[(i, j)] - known) / root;
         }
     }
-    let mut out = Matrix::zeros(n, n);
+    let mut out = Table::zeros(n, n);
     for i in 0..n {
         for k in 0..i {
             let (above, below) = out.data.split_at_mut(i * n);
-            add_scaled(&mut below[..=k], -l[(i, k)], &above[k * n..=k * n + k]);
+            T::add_scaled(&mut below[..=k], -l[(i, k)], &above[k * n..=k * n + k]);
         }
-        out[(i, i)] = 1.0;
+        out[(i, i)] = T::from(1.0);
         let pivot = l[(i, i)];
-        out.row_mut(i)[..=i].iter_mut().for_each(|x| *x /= pivot);
+        out.row_mut(i)[..=i].iter_mut().for_each(|x| *x = *x / pivot);
     }
     Some(out)
 }
 
 /// matrix += factor · v vᵀ.
-pub(super) fn add_outer(matrix: &mut Matrix, factor: f64, v: &[f64]) {
-    for (i, x) in v.iter().enumerate().filter(|(_, x)| **x != 0.0) {
-        add_scaled(matrix.row_mut(i), factor * x, v);
+pub(super) fn add_outer<T: Scalar>(matrix: &mut Table<T>, factor: T, v: &[T]) {
+    for (i, x) in v.iter().enumerate().filter(|(_, x)| **x != T::default()) {
+        T::add_scaled(matrix.row_mut(i), factor * *x, v);
     }
+}
+
+/// max|xᵢ|.
+pub(super) fn largest<T: Scalar>(x: &[T]) -> T {
+    x.iter().fold(T::default(), |most, x| if x.size() > most { x.size() } else { most })
 }
 
 /// ‖x‖_p without overflow.
-pub(super) fn power_norm(x: &[f64], p: f64) -> f64 {
-    let largest = max_abs(x);
-    if largest == 0.0 || p == 2.0 {
-        return norm2(x);
+pub(super) fn power_norm<T: Scalar>(x: &[T], p: f64) -> T {
+    let largest = largest(x);
+    if largest == T::default() || p == 2.0 {
+        return T::norm2(x);
     }
-    largest * x.iter().map(|x| (x.abs() / largest).powf(p)).sum::<f64>().powf(p.recip())
+    let sum = x.iter().fold(T::default(), |sum, x| sum + (x.size() / largest).power(p));
+    largest * sum.power(p.recip())
 }
 
 /// t − ‖x‖_p and its slopes in (t, x).
-pub(super) fn power_slack(values: &[f64], p: f64) -> (f64, Vec<f64>) {
+pub(in super::super) fn power_slack<T: Scalar>(values: &[T], p: f64) -> (T, Vec<T>) {
     let size = power_norm(&values[1..], p);
-    let slope = |x: &f64| if size > 0.0 { -x.signum() * (x.abs() / size).powf(p - 1.0) } else { 0.0 };
-    let slopes = std::iter::once(1.0).chain(values[1..].iter().map(slope)).collect();
+    let slope = |x: &T| {
+        let part = (x.size() / size).power(p - 1.0);
+        if *x > T::default() { -part } else { part }
+    };
+    let slope = |x: &T| if size > T::default() { slope(x) } else { T::default() };
+    let slopes = std::iter::once(T::from(1.0)).chain(values[1..].iter().map(slope)).collect();
     (values[0] - size, slopes)
 }
 
 /// ∇²‖x‖_p = (p − 1)/‖x‖ (diag(|xᵢ/‖x‖|^(p−2)) − g gᵀ) with g = ∇‖x‖_p: the factor, and the diagonal without it.
-pub(super) fn power_curvature(x: &[f64], p: f64) -> (f64, Vec<f64>) {
+pub(in super::super) fn power_curvature<T: Scalar>(x: &[T], p: f64) -> (T, Vec<T>) {
     let size = power_norm(x, p);
     // for p < 2 the curvature at 0 is infinite; a large one keeps the entry where it is just as well
-    let bend = |x: &f64| (x.abs() / size).max(1e-8).powf(p - 2.0);
-    let diagonal = if p == 2.0 { vec![1.0; x.len()] } else { x.iter().map(bend).collect() };
-    ((p - 1.0) / size, diagonal)
+    let bend = |x: &T| {
+        let part = x.size() / size;
+        (if part.value() > 1e-8 { part } else { T::from(1e-8) }).power(p - 2.0)
+    };
+    let diagonal = if p == 2.0 { vec![T::from(1.0); x.len()] } else { x.iter().map(bend).collect() };
+    (T::from(p - 1.0) / size, diagonal)
 }
 
 /// (i, j) of every entry of a triangle of that size.
@@ -137,10 +151,11 @@ pub(super) fn place(i: usize, j: usize) -> usize {
 }
 
 /// The symmetric matrix of a scaled triangle.
-pub(super) fn square(triangle: &[f64], size: usize) -> Matrix {
-    let mut out = Matrix::zeros(size, size);
+pub(super) fn square<T: Scalar>(triangle: &[T], size: usize) -> Table<T> {
+    let half = T::from(0.5).root();
+    let mut out = Table::zeros(size, size);
     for ((i, j), x) in places(size).zip(triangle) {
-        let x = if i == j { *x } else { x * FRAC_1_SQRT_2 };
+        let x = if i == j { *x } else { *x * half };
         out[(i, j)] = x;
         out[(j, i)] = x;
     }
@@ -148,8 +163,9 @@ pub(super) fn square(triangle: &[f64], size: usize) -> Matrix {
 }
 
 /// The scaled triangle of the symmetric part of a matrix.
-pub(super) fn triangle(matrix: &Matrix) -> Vec<f64> {
-    let entry = |(i, j)| if i == j { matrix[(i, i)] } else { (matrix[(i, j)] + matrix[(j, i)]) * FRAC_1_SQRT_2 };
+pub(super) fn triangle<T: Scalar>(matrix: &Table<T>) -> Vec<T> {
+    let half = T::from(0.5).root();
+    let entry = |(i, j)| if i == j { matrix[(i, i)] } else { (matrix[(i, j)] + matrix[(j, i)]) * half };
     places(matrix.rows).map(entry).collect()
 }
 
@@ -158,7 +174,7 @@ pub(super) fn triangle(matrix: &Matrix) -> Vec<f64> {
 pub(super) fn dyad(u: &[f64], v: &[f64], factor: f64) -> Vec<f64> {
     let entry = |(i, j): (usize, usize)| match i == j {
         true => factor * u[i] * v[i],
-        false => factor * (u[i] * v[j] + u[j] * v[i]) * FRAC_1_SQRT_2,
+        false => factor * (u[i] * v[j] + u[j] * v[i]) * std::f64::consts::FRAC_1_SQRT_2,
     };
     places(u.len()).map(entry).collect()
 }
@@ -170,7 +186,10 @@ pub(super) fn unit_factor(same: bool) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::f64::consts::FRAC_1_SQRT_2;
+
     use super::*;
+    use crate::linalg::{Matrix, dot, norm2};
     use crate::numeric::Streams;
 
     fn random(rows: usize, cols: usize) -> Matrix {

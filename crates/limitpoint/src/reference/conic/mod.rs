@@ -19,7 +19,8 @@
 //! | `scaled` | a margin problem in well-scaled units, and its programs |
 //! | `margin` | solving margin problems |
 //! | `minimum_norm` | solving min ‖w‖ over Xw = y |
-//! | `path` | the dense path-following method; `section` is one cone of it |
+//! | `path` | the dense path-following method, in doubles or precise numbers; `section` is one cone of it |
+//! | `precise` | margin problems solved in precise numbers |
 //! | `general` | the same by Clarabel, without semidefinite cones |
 //! | `polish` | Newton's method on the active faces |
 //! | `barrier`, `loss_path` | the smallest exponential loss in a ball, by a method of its own |
@@ -34,15 +35,18 @@ mod margin;
 mod minimum_norm;
 mod path;
 mod polish;
+mod precise;
 mod program;
 mod scaled;
 mod section;
 #[cfg(test)]
 mod tests;
 
+pub(super) use dense::{eliminate, power_curvature, power_slack};
 pub(super) use loss_path::minimise_loss;
 pub(super) use margin::solve_margin_conic;
 pub(super) use minimum_norm::minimum_norm_conic;
+pub(super) use precise::solve_margin_precise;
 
 use super::ReferenceError;
 use program::{Point, Program};
@@ -77,7 +81,7 @@ impl Solver {
         judge: &mut dyn FnMut(&Point) -> Result<f64, ReferenceError>,
     ) -> Result<usize, ReferenceError> {
         let (point, mut iterations) = match self {
-            Self::Dense => path::follow(program)?,
+            Self::Dense => path::follow::<f64>(program)?,
             Self::General => general::solve(program)?,
         };
         let mut last = judge(&point)?;

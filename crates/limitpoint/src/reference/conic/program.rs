@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use crate::linalg::{Matrix, add_scaled, matmul_tn};
+use crate::linalg::{Matrix, Scalar, Table};
 
 /// A row counts as dense if it has more than one in so many columns.
 const MANY: usize = 4;
@@ -45,13 +45,14 @@ impl Affine {
     }
 
     /// Its value at x.
-    pub fn at(&self, x: &[f64]) -> f64 {
-        self.constant + self.change(x)
+    pub fn at<T: Scalar>(&self, x: &[T]) -> T {
+        T::from(self.constant) + self.change(x)
     }
 
     /// How it changes with x.
-    pub fn change(&self, dx: &[f64]) -> f64 {
-        self.terms.iter().map(|(column, coefficient)| coefficient * dx[*column]).sum()
+    pub fn change<T: Scalar>(&self, dx: &[T]) -> T {
+        let terms = self.terms.iter().map(|(column, coefficient)| dx[*column].times(*coefficient));
+        terms.fold(T::default(), |sum, term| sum + term)
     }
 }
 
@@ -84,11 +85,11 @@ pub(super) struct Program {
 
 /// A primal and a dual point of a program.
 #[derive(Debug, Clone)]
-pub(super) struct Point {
+pub(super) struct Point<T = f64> {
     /// x.
-    pub x: Vec<f64>,
+    pub x: Vec<T>,
     /// z, one entry for every row.
-    pub z: Vec<f64>,
+    pub z: Vec<T>,
 }
 
 /// What is needed to find the multipliers of columns that were substituted.
@@ -101,9 +102,9 @@ pub(super) struct Substitution {
 
 impl Substitution {
     /// The multipliers of column = function.
-    pub fn multipliers(&self, z: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; self.count];
-        self.uses.iter().for_each(|(row, column, x)| out[*column] -= z[*row] * x);
+    pub fn multipliers<T: Scalar>(&self, z: &[T]) -> Vec<T> {
+        let mut out = vec![T::default(); self.count];
+        self.uses.iter().for_each(|(row, column, x)| out[*column] -= z[*row].times(*x));
         out
     }
 }
@@ -169,34 +170,34 @@ impl Program {
     }
 
     /// out += Gᵀw over some rows.
-    pub fn pull(&self, rows: Range<usize>, w: &[f64], out: &mut [f64]) {
-        for (row, w) in self.rows[rows].iter().zip(w).filter(|(_, w)| **w != 0.0) {
-            row.terms.iter().for_each(|(column, x)| out[*column] += w * x);
+    pub fn pull<T: Scalar>(&self, rows: Range<usize>, w: &[T], out: &mut [T]) {
+        for (row, w) in self.rows[rows].iter().zip(w).filter(|(_, w)| **w != T::default()) {
+            row.terms.iter().for_each(|(column, x)| out[*column] += w.times(*x));
         }
     }
 
     /// matrix += Σ weight · row rowᵀ over single rows, those with many terms as one product.
-    pub fn add_gram(&self, weighted: &[(usize, f64)], matrix: &mut Matrix) {
+    pub fn add_gram<T: Scalar>(&self, weighted: &[(usize, T)], matrix: &mut Table<T>) {
         let n = self.width();
         let many = |row: usize| self.rows[row].terms.len() * MANY > n;
-        let (dense, sparse): (Vec<_>, Vec<_>) = weighted.iter().partition(|(row, weight)| many(*row) && *weight >= 0.0);
+        let (dense, sparse): (Vec<_>, Vec<_>) =
+            weighted.iter().copied().partition(|(row, weight)| many(*row) && *weight >= T::default());
         for (row, weight) in sparse {
             let terms = &self.rows[row].terms;
             for (i, a) in terms {
-                terms.iter().for_each(|(j, b)| matrix[(*i, *j)] += weight * a * b);
+                let factor = weight.times(*a);
+                terms.iter().for_each(|(j, b)| matrix[(*i, *j)] += factor.times(*b));
             }
         }
         if dense.is_empty() {
             return;
         }
         let mut rows = Matrix::zeros(dense.len(), n);
-        for (i, (row, weight)) in dense.into_iter().enumerate() {
-            let root = weight.sqrt();
-            self.rows[row].terms.iter().for_each(|(column, x)| rows[(i, *column)] += root * x);
+        for (i, (row, _)) in dense.iter().enumerate() {
+            self.rows[*row].terms.iter().for_each(|(column, x)| rows[(i, *column)] += x);
         }
-        let mut product = vec![0.0; n * n];
-        matmul_tn(&mut product, &rows.data, &rows.data, n, rows.rows, n);
-        add_scaled(&mut matrix.data, 1.0, &product);
+        let weights: Vec<T> = dense.into_iter().map(|(_, weight)| weight).collect();
+        T::add_gram(&mut matrix.data, &rows, &weights);
     }
 }
 

@@ -6,8 +6,9 @@ use super::super::{MarginProblem, Multipliers, ReferenceError, SparseRow};
 use super::ball::Part;
 use super::dense::{place, square};
 use super::program::{Affine, Cone, Point, Program, Substitution};
-use crate::linalg::{Cholesky, Matrix, Svd, matmul_nt, symmetric_function};
+use crate::linalg::{Cholesky, Matrix, Precise, Scalar, Svd, matmul_nt, symmetric_function};
 use crate::norms::Norm;
+use crate::numeric::power_of_two;
 
 /// Violated cone rows up to which a direction is moved back into the cone.
 const REPAIRABLE: usize = 1000;
@@ -17,8 +18,8 @@ type Form = Vec<(usize, f64)>;
 
 /// A margin problem in units in which it is well scaled.
 ///
-/// Every row is divided by its dual norm n_i (its kinks too), every cone row by its own, and the margin is measured in
-/// units of min n_i, which no margin exceeds.
+/// Every row is divided by n_i, a power of two near its dual norm (its kinks too), every cone row by its own, and the
+/// margin is measured in units of min n_i. Powers of two leave every digit of the rows as it is.
 pub(super) struct Scaled<'a> {
     problem: &'a MarginProblem,
     /// Trainable entries, in order.
@@ -70,7 +71,7 @@ impl<'a> Scaled<'a> {
         let mut size = |form: &Form| {
             dense.fill(0.0);
             form.iter().for_each(|(at, x)| dense[entries[*at]] = *x);
-            Some(norm.dual(&dense)).filter(|size| *size > 0.0).unwrap_or(1.0)
+            Some(norm.dual(&dense)).filter(|size| *size > 0.0).map_or(1.0, power_of_two)
         };
         let (rows, kinks) = (problem.rows.rows, problem.kinks.len());
         let mut sizes: Vec<f64> = forms[..rows].iter().map(&mut size).collect();
@@ -232,6 +233,20 @@ impl<'a> Scaled<'a> {
         let cone = rows.split_off(self.rows() + self.kinks());
         let kinks = rows.split_off(self.rows());
         (v, Multipliers { rows, kinks, cone })
+    }
+
+    /// The same in precise numbers, for problems with rows alone in their primal or dual form.
+    pub fn read_precise(&self, posed: &Posed, point: &Point<Precise>) -> (Vec<Precise>, Vec<Precise>) {
+        let count = self.forms.len();
+        let (compact, weights) = match &posed.reading {
+            Reading::Dual(substitution) => (substitution.multipliers(&point.z), &point.x[1..=count]),
+            _ => (point.x[1..=self.entries.len()].to_vec(), &point.z[..count]),
+        };
+        let mut v = vec![Precise::default(); self.problem.layout.len()];
+        self.entries.iter().zip(compact).for_each(|(&j, x)| v[j] = x);
+        let rows = weights.iter().zip(&self.sizes).map(|(w, size)| w.times(self.unit / size));
+        // what an interior point leaves below 0 is rounding
+        (v, rows.map(|p| if p.value() > 0.0 { p } else { Precise::default() }).collect())
     }
 
     /// Moves v the shortest way onto the cone rows that it violates by a little.

@@ -33,7 +33,7 @@ enum Rule {
 /// An enclosure of ‖v‖.
 ///
 /// ```
-/// use limitpoint::certificates::{Interval, enclosed_norm};
+/// use limitpoint::intervals::{Interval, enclosed_norm};
 /// use limitpoint::norms::NormSpec;
 /// use limitpoint::params::ParamLayout;
 /// let v = [1.0, 1.0].map(Interval::point);

@@ -18,7 +18,7 @@ use super::interval::{ExactSum, Interval, enclosed_dot, enclosed_sum};
 use crate::linalg::{Eigen, LinalgError, Svd};
 
 /// The values of a decomposition and how far the true ones can be from them.
-pub(super) struct Spectrum {
+pub(crate) struct Spectrum {
     /// Computed values, decreasing.
     values: Vec<f64>,
     /// The relative part of the error.
@@ -29,7 +29,7 @@ pub(super) struct Spectrum {
 
 impl Spectrum {
     /// Of the singular values of a row-major matrix of intervals.
-    pub(super) fn singular(matrix: &[Interval], rows: usize, cols: usize) -> Result<Self, LinalgError> {
+    pub(crate) fn singular(matrix: &[Interval], rows: usize, cols: usize) -> Result<Self, LinalgError> {
         let (centre, spread) = split(matrix);
         let mut svd = Svd::new(rows, cols);
         svd.factor(&centre)?;
@@ -45,7 +45,7 @@ impl Spectrum {
     }
 
     /// Of the eigenvalues of the symmetric part of a row-major square matrix of intervals.
-    pub(super) fn symmetric(matrix: &[Interval], size: usize) -> Result<Self, LinalgError> {
+    pub(crate) fn symmetric(matrix: &[Interval], size: usize) -> Result<Self, LinalgError> {
         let half = Interval::point(0.5);
         let entry = |i: usize, j: usize| (matrix[i * size + j] + matrix[j * size + i]) * half;
         let symmetric: Vec<Interval> = (0..size * size).map(|at| entry(at / size, at % size)).collect();
@@ -61,18 +61,18 @@ impl Spectrum {
     }
 
     /// The k-th largest value, from 0; exactly 0 beyond the last.
-    pub(super) fn value(&self, k: usize) -> Interval {
+    pub(crate) fn value(&self, k: usize) -> Interval {
         let error = Interval::new(-self.radius, self.radius);
         self.values.get(k).map_or(Interval::ZERO, |value| Interval::point(*value) * self.factor + error)
     }
 
     /// The smallest value.
-    pub(super) fn smallest(&self) -> Interval {
+    pub(crate) fn smallest(&self) -> Interval {
         self.value(self.values.len().saturating_sub(1))
     }
 
     /// The sum of singular values; the nuclear norm of an error of Frobenius norm r is at most √k·r.
-    pub(super) fn sum(&self) -> Interval {
+    pub(crate) fn sum(&self) -> Interval {
         let sum = enclosed_sum(self.values.iter().map(|value| Interval::point(*value)));
         let radius = (Interval::point(self.values.len() as f64).sqrt() * Interval::point(self.radius)).hi;
         (sum * self.factor + Interval::new(-radius, radius)).max(Interval::ZERO)

@@ -29,7 +29,7 @@ const POWER_ALLOWANCE: usize = 4;
 /// A closed interval of real numbers; lo ≤ hi, either may be infinite, neither is NaN.
 ///
 /// ```
-/// use limitpoint::certificates::Interval;
+/// use limitpoint::intervals::Interval;
 /// let third = Interval::point(1.0) / Interval::point(3.0);
 /// assert!(third.lo < third.hi && third.hi - third.lo < 1e-16);
 /// assert_eq!(Interval::point(3.0) * Interval::point(0.5), Interval::point(1.5)); // exact, so nothing is added
@@ -231,7 +231,7 @@ fn hull(corners: [(f64, f64); 4]) -> Interval {
 /// side. So the width is at most 8n²·2⁻¹⁰⁵M, and one unit in the last place of the result: for n = 1000 and M below
 /// 10¹⁰ times the result, less than 10⁻¹⁵ of it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ExactSum {
+pub(crate) struct ExactSum {
     sum: f64,
     low: f64,
     high: f64,
@@ -239,19 +239,19 @@ pub(super) struct ExactSum {
 
 impl ExactSum {
     /// The sum of one term.
-    pub(super) fn starting_at(x: f64) -> Self {
+    pub(crate) fn starting_at(x: f64) -> Self {
         Self { sum: x, low: 0.0, high: 0.0 }
     }
 
     /// Adds x.
-    pub(super) fn add(&mut self, x: f64) {
+    pub(crate) fn add(&mut self, x: f64) {
         let (sum, error) = two_sum(self.sum, x);
         self.sum = sum;
         self.correct(error, error);
     }
 
     /// Adds x·y.
-    pub(super) fn add_product(&mut self, x: f64, y: f64) {
+    pub(crate) fn add_product(&mut self, x: f64, y: f64) {
         let (product, error) = two_product(x, y);
         self.add(product);
         if error.is_nan() {
@@ -270,7 +270,7 @@ impl ExactSum {
     }
 
     /// An enclosure of the sum; the whole line if it overflowed.
-    pub(super) fn enclosure(self) -> Interval {
+    pub(crate) fn enclosure(self) -> Interval {
         if self.sum.is_finite() && self.low.is_finite() && self.high.is_finite() {
             Interval::point(self.sum) + Interval::new(self.low, self.high)
         } else {

@@ -1,0 +1,97 @@
+//! Margins in ℓp with 1 < p < ∞, to the last digit: Newton's method in precise numbers on the tight rows.
+//!
+//! With the tight rows A and u = v/γ*, optimality is
+//!
+//! ```text
+//! H_A u = 1,     H_Aᵀ π = ∇‖u‖_p,     π ≥ 0          γ* = 1/‖u‖_p
+//! ```
+//!
+//! a square system in (u, π) whose matrix is [−∇²‖u‖, H_Aᵀ; H_A, 0]. Near the answer of a solver in doubles a few steps
+//! are enough. Path following is not: the curvature of the ball is multiplied by the margin, and a margin far below the
+//! size of the rows leaves next to nothing of it. Rows whose weight becomes negative are let go. What comes out is
+//! judged by the bounds it proves.
+
+use super::refine::Support;
+use super::{MarginProblem, MarginSolution};
+use crate::linalg::{Precise, Scalar, Table};
+use crate::norms::NormSpec;
+use crate::numeric::power_of_two;
+use crate::reference::conic::{eliminate, power_curvature, power_slack};
+
+/// Newton steps on one set of rows.
+const STEPS: usize = 12;
+/// Unknowns up to which a dense factorisation in precise numbers is worth its time.
+const LARGEST: usize = 400;
+
+/// A direction and weights of all rows near a solution in doubles; nothing for other norms, or where Newton's method
+/// fails.
+pub(super) fn newton(problem: &MarginProblem, solution: &MarginSolution) -> Option<(Vec<Precise>, Vec<Precise>)> {
+    let NormSpec::Lp { p } = problem.norm else { return None };
+    if p <= 1.0 || p.is_infinite() || solution.direction.is_empty() {
+        return None;
+    }
+    let entries: Vec<usize> = problem.layout.trainable_ranges().into_iter().flatten().collect();
+    let mut tight = Support::tight(problem, solution).rows;
+    // a power of two near γ: the rows divided by it have margins of about 1
+    let unit = power_of_two(solution.bracket.upper);
+    let mut best = None;
+    while !tight.is_empty() && tight.len() + entries.len() <= LARGEST {
+        let start: Vec<Precise> = entries.iter().map(|&j| Precise::from(solution.direction[j])).collect();
+        let (u, weights) = solve(problem, p, (&entries, &tight, unit), start)?;
+        let kept: Vec<usize> = tight.iter().zip(&weights).filter(|(_, w)| w.value() > 0.0).map(|(&i, _)| i).collect();
+        if kept.len() == tight.len() {
+            let mut direction = vec![Precise::default(); problem.layout.len()];
+            entries.iter().zip(&u).for_each(|(&j, x)| direction[j] = *x);
+            let mut rows = vec![Precise::default(); problem.rows.rows];
+            tight.iter().zip(&weights).for_each(|(&i, w)| rows[i] = *w);
+            best = Some((direction, rows));
+            break;
+        }
+        tight = kept;
+    }
+    best
+}
+
+/// u and π for one set of rows.
+fn solve(
+    problem: &MarginProblem,
+    p: f64,
+    (entries, tight, unit): (&[usize], &[usize], f64),
+    mut u: Vec<Precise>,
+) -> Option<(Vec<Precise>, Vec<Precise>)> {
+    let (d, k) = (entries.len(), tight.len());
+    let row = |a: usize| entries.iter().map(move |&j| problem.rows.row(tight[a])[j] / unit);
+    let mut weights = vec![Precise::default(); k];
+    for _ in 0..STEPS {
+        // the slopes of −‖u‖ come after that of the slack itself
+        let values: Vec<Precise> = std::iter::once(Precise::default()).chain(u.iter().copied()).collect();
+        let slopes = power_slack(&values, p).1;
+        let (factor, bends) = power_curvature(&u, p);
+        let mut matrix = Table::<Precise>::zeros(d + k, d + k);
+        let mut right = vec![Precise::default(); d + k];
+        for i in 0..d {
+            for j in 0..d {
+                matrix[(i, j)] = factor * slopes[i + 1] * slopes[j + 1];
+            }
+            matrix[(i, i)] -= factor * bends[i];
+            right[i] = -slopes[i + 1];
+        }
+        for a in 0..k {
+            let mut product = Precise::default();
+            for (j, h) in row(a).enumerate() {
+                matrix[(j, d + a)] = Precise::from(h);
+                matrix[(d + a, j)] = Precise::from(h);
+                product += u[j].times(h);
+            }
+            right[d + a] = Precise::from(1.0) - product;
+        }
+        eliminate(&mut matrix, &mut right)?;
+        let size = right[..d].iter().map(|x| x.value().abs()).fold(0.0, f64::max);
+        u.iter_mut().zip(&right).for_each(|(u, step)| *u += *step);
+        weights.copy_from_slice(&right[d..]);
+        if size < 1e-28 * u.iter().map(|x| x.value().abs()).fold(0.0, f64::max) {
+            break;
+        }
+    }
+    u.iter().chain(&weights).all(|x| x.is_finite()).then_some((u, weights))
+}
