@@ -20,8 +20,10 @@ use crate::models::{Initialiser, ModelError, ModelSpec};
 pub const FORMAT: &str = "limitpoint-certificate";
 /// Raised when old documents can no longer be read.
 pub const VERSION: u32 = 1;
-/// Recomputed numbers agree up to this share of themselves, since decompositions and powers differ between machines.
-const AGREEMENT: f64 = 1e-9;
+/// Recomputed numbers that are no bounds agree up to this share of themselves, since sums differ between machines.
+const AGREEMENT: f64 = 1e-10;
+/// How many times its room a stated bound may be wider than the recomputed one.
+const WIDEST: f64 = 1e3;
 /// …and up to this share of the largest number of the evidence, since what should be 0 is rounding.
 const ROUNDING: f64 = 1e-13;
 
@@ -148,9 +150,27 @@ pub enum Evidence {
 
 impl Evidence {
     /// Its numbers, by name.
+    fn bounds(&mut self) -> Vec<Bound<'_>> {
+        match self {
+            Self::Margin(evidence) => evidence.bounds(),
+            Self::Stationarity(evidence) => evidence.bounds(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The evidence with a little room on either side of its bounds.
+    pub(super) fn with_room(mut self) -> Self {
+        for Bound { interval, room, .. } in self.bounds().into_iter().filter(|bound| bound.room.is_finite()) {
+            // what is at least 0 by definition stays so
+            let low = if interval.lo >= 0.0 { (interval.lo - room).max(0.0) } else { interval.lo - room };
+            *interval = Interval::new(low, interval.hi + room);
+        }
+        self
+    }
+
     fn numbers(&self) -> Vec<(&'static str, f64)> {
         match self {
-            Self::Margin(evidence) => evidence.numbers(),
+            Self::Margin(_) => Vec::new(),
             Self::Stationarity(evidence) => evidence.numbers(),
             Self::Solution(evidence) => evidence.numbers(),
             Self::NotSeparated { smallest_margin } => vec![("smallest_margin", *smallest_margin)],
@@ -261,9 +281,18 @@ impl Certificate {
         if self.statement != statement {
             found.push(Disagreement::new("the statement", &self.statement, statement));
         }
-        let (evidence, verdict) = recompute(&self.claim, &self.tolerances, subject, &self.evidence)?;
+        let (mut evidence, verdict) = recompute(&self.claim, &self.tolerances, subject, &self.evidence)?;
         let (stated, fresh) = (self.evidence.numbers(), evidence.numbers());
-        if stated.len() != fresh.len() {
+        let mut document = self.evidence.clone();
+        let (bounds, proven) = (document.bounds(), evidence.bounds());
+        let kinds = (stated.len(), bounds.len()) == (fresh.len(), proven.len());
+        for (stated, proven) in bounds.into_iter().zip(proven) {
+            if !proven.confirms(*stated.interval) {
+                let text = |x: &Interval| format!("[{:e}, {:e}]", x.lo, x.hi);
+                found.push(Disagreement::new(stated.name, text(stated.interval), text(proven.interval)));
+            }
+        }
+        if !kinds {
             found.push(Disagreement::new("the kind of evidence", self.evidence.summary(), evidence.summary()));
         }
         let largest = fresh.iter().map(|(_, x)| x.abs()).filter(|x| x.is_finite()).fold(0.0, f64::max);
@@ -277,6 +306,27 @@ impl Certificate {
             found.push(Disagreement::new("the verdict", self.verdict, verdict));
         }
         Ok(found)
+    }
+}
+
+/// A bound of the evidence.
+pub(super) struct Bound<'a> {
+    /// What is bounded.
+    pub name: &'static str,
+    /// Between which numbers it lies.
+    pub interval: &'a mut Interval,
+    /// What is added on either side when a certificate is written: a bound recomputed on another machine must still lie
+    /// inside the stated one.
+    pub room: f64,
+}
+
+impl Bound<'_> {
+    /// Whether a stated interval is true and says about as much: it must contain the recomputed one, since a bound inside
+    /// of that need not hold.
+    fn confirms(&self, stated: Interval) -> bool {
+        let near = |a: f64, b: f64| a == b || (a - b).abs() <= WIDEST * self.room;
+        let Interval { lo, hi } = *self.interval;
+        stated.lo <= lo && hi <= stated.hi && near(stated.lo, lo) && near(stated.hi, hi)
     }
 }
 

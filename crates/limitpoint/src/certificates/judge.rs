@@ -106,7 +106,7 @@ pub fn judge(claim: &Claim, tolerances: &Tolerances, subject: &Subject) -> Resul
             let Multipliers { rows, cone, .. } = multipliers;
             let evidence = MarginEvidence::new(&problem, subject.weights, direction, rows, cone)?;
             let verdict = evidence.verdict(&problem, tolerances.gap);
-            Ok((Evidence::Margin(evidence), verdict))
+            Ok((Evidence::Margin(evidence).with_room(), verdict))
         }
         Claim::StationaryMargin { measure } => {
             let tangent = match subject.tangent_problem(measure, tolerances.kinks)? {
@@ -121,7 +121,7 @@ pub fn judge(claim: &Claim, tolerances: &Tolerances, subject: &Subject) -> Resul
                 _ => StationarityEvidence::new(&tangent, direction, multipliers)?,
             };
             let verdict = evidence.verdict(tolerances.gap);
-            Ok((Evidence::Stationarity(evidence), verdict))
+            Ok((Evidence::Stationarity(evidence).with_room(), verdict))
         }
         Claim::NearestSolution { potential } => {
             let (reference, multipliers) = nearest_solution(potential, subject)?;

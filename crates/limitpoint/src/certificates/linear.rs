@@ -15,13 +15,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::document::Bound;
 use super::{CertificateError, Doubt, Verdict};
 use crate::intervals::Interval;
 use crate::linalg::Precise;
 use crate::reference::{MarginProblem, proven_margin, proven_upper_bound};
 
-/// Upper bounds below this share of the rows' size count as a proof that nothing separates the data.
-const NOTHING: f64 = 1e-6;
+/// Upper bounds below this share of the rows' size are 0 up to rounding: the multipliers combine the rows to nothing.
+const NOTHING: f64 = 1e-14;
 
 /// What proves or refutes a largest margin: the bounds, and the direction and multipliers that prove them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -106,10 +107,15 @@ impl MarginEvidence {
         })
     }
 
-    /// The numbers of the evidence, by name.
-    pub(super) fn numbers(&self) -> Vec<(&'static str, f64)> {
-        let pairs = [("achieved", self.achieved), ("optimum", self.optimum), ("gap", self.gap)];
-        pairs.into_iter().flat_map(|(name, interval)| [(name, interval.lo), (name, interval.hi)]).collect()
+    /// The bounds of the evidence, by name.
+    pub(super) fn bounds(&mut self) -> Vec<Bound<'_>> {
+        // norms of matrices and powers differ between machines in their last digits
+        let (achieved, optimum) = (self.achieved.magnitude(), self.optimum.magnitude());
+        vec![
+            Bound { name: "achieved", interval: &mut self.achieved, room: 1e-13 * achieved },
+            Bound { name: "optimum", interval: &mut self.optimum, room: 1e-13 * optimum },
+            Bound { name: "gap", interval: &mut self.gap, room: 1e-13 },
+        ]
     }
 }
 

@@ -18,6 +18,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::document::Bound;
 use super::tangent::{Coverage, Slopes, TangentProblem};
 use super::{CertificateError, Doubt, Verdict};
 use crate::intervals::Interval;
@@ -129,13 +130,19 @@ impl StationarityEvidence {
         }
     }
 
-    /// The numbers of the evidence, by name.
+    /// The bounds of the evidence, by name.
+    pub(super) fn bounds(&mut self) -> Vec<Bound<'_>> {
+        // scores of networks are sums whose order depends on the machine
+        let size = self.tangent_margin.magnitude();
+        vec![
+            Bound { name: "tau", interval: &mut self.tau, room: 1e-11 },
+            Bound { name: "tangent_margin", interval: &mut self.tangent_margin, room: 1e-11 * size },
+        ]
+    }
+
+    /// Its other numbers, by name.
     pub(super) fn numbers(&self) -> Vec<(&'static str, f64)> {
         vec![
-            ("tau", self.tau.lo),
-            ("tau", self.tau.hi),
-            ("tangent_margin", self.tangent_margin.lo),
-            ("tangent_margin", self.tangent_margin.hi),
             ("smallest_margin", self.smallest_margin),
             ("size", self.size),
             ("stationarity", self.stationarity),

@@ -5,7 +5,8 @@
 //! cone rows that the present solution violates are added until there are none, and rows without weight leave again.
 //! This is the cutting-plane method for the primal and column generation for the dual; multipliers outside the set are
 //! 0, so the upper bound holds for the whole problem at every stage. It falls with every row that is added, and rows
-//! without weight do not hold it, so that no set is met twice.
+//! without weight do not hold it; where it no longer falls by more than rounding, none leaves, so that the sets grow
+//! and the method ends.
 
 use super::interior::{self, BallSpec, Structure};
 use super::{Bracket, KinkRow, MarginProblem, Multipliers, ReferenceError, sparse_dot};
@@ -19,8 +20,8 @@ const WHOLE: usize = 1000;
 const GRAM: usize = 2500;
 /// Rows a working set starts with.
 const FIRST: usize = 300;
-/// A share of the rows' size below which an upper bound is 0 up to rounding: no more rows are needed.
-const NOTHING: f64 = 1e-14;
+/// A working set lets go of rows only where the upper bound fell at least to this share of the last.
+pub(super) const FALLS: f64 = 0.999;
 
 /// The solution of a margin problem with its proof.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +63,6 @@ pub(super) fn solve_in_pieces(
     let ball = if problem.semidefinite { None } else { ball_of(&problem.norm, &problem.layout) };
     let columns = useful_columns(problem);
     let mut set = WorkingSet::first(problem, whole, first);
-    let size = (0..problem.rows.rows).map(|i| crate::linalg::max_abs(problem.rows.row(i))).fold(0.0, f64::max);
     let mut iterations = 0;
     let mut best: Option<MarginSolution> = None;
     loop {
@@ -75,9 +75,11 @@ pub(super) fn solve_in_pieces(
         let multipliers = set.expand(problem, &local);
         let (solution, margins) = assemble(problem, v, multipliers, iterations)?;
         let violated = set.violations(problem, &solution.direction, &margins, solution.bracket.upper);
-        let nothing = solution.bracket.upper <= NOTHING * size;
-        if set.rows.len() < problem.rows.rows {
-            set.prune(&local);
+        // no direction separates even these rows: more of them change nothing
+        let nothing = set.rows.iter().any(|&i| margins[i] <= 0.0);
+        let falls = best.as_ref().is_none_or(|old| solution.bracket.upper < FALLS * old.bracket.upper);
+        if set.rows.len() < problem.rows.rows && falls {
+            prune(&mut set.rows, &local.rows);
         }
         best = Some(match best {
             Some(old) if old.bracket.relative_gap() < solution.bracket.relative_gap() => old,
@@ -147,8 +149,25 @@ pub fn solve_margin_gram(gram: &Matrix) -> Result<MarginSolution, ReferenceError
     }
 }
 
+/// Lets go of rows without weight.
+pub(super) fn prune(set: &mut Vec<usize>, weights: &[f64]) {
+    let heaviest = weights.iter().copied().fold(0.0, f64::max);
+    let mut weights = weights.iter();
+    set.retain(|_| weights.next().is_some_and(|p| *p > 1e-9 * heaviest));
+}
+
+/// Rows below the upper bound that are not in the set, worst first; at most as many as the set has, or a hundred.
+pub(super) fn worst(margins: &[f64], set: &[usize], upper: f64) -> Vec<usize> {
+    let floor = upper - 1e-12 * upper.abs();
+    let mut rows: Vec<usize> =
+        (0..margins.len()).filter(|i| margins[*i] < floor && set.binary_search(i).is_err()).collect();
+    rows.sort_by(|a, b| margins[*a].total_cmp(&margins[*b]));
+    rows.truncate(set.len().max(100));
+    rows
+}
+
 /// `count` of the numbers below `total`, evenly spread.
-fn spread(total: usize, count: usize) -> Vec<usize> {
+pub(super) fn spread(total: usize, count: usize) -> Vec<usize> {
     (0..count.min(total)).map(|k| k * total / count.min(total)).collect()
 }
 
@@ -302,13 +321,6 @@ impl WorkingSet {
         }
     }
 
-    /// Lets go of rows without weight.
-    fn prune(&mut self, local: &Multipliers) {
-        let heaviest = local.rows.iter().copied().fold(0.0, f64::max);
-        let mut weights = local.rows.iter();
-        self.rows.retain(|_| weights.next().is_some_and(|p| *p > 1e-9 * heaviest));
-    }
-
     fn is_whole(&self, problem: &MarginProblem) -> bool {
         self.rows.len() == problem.rows.rows && self.cone.len() == problem.cone.len()
     }
@@ -345,7 +357,8 @@ impl WorkingSet {
         let mut all = Multipliers {
             rows: vec![0.0; problem.rows.rows],
             kinks: vec![0.0; problem.kinks.len()],
-            cone: vec![0.0; problem.cone.len()],
+            // of a semidefinite problem a matrix, whatever the rows
+            cone: if problem.semidefinite { local.cone.clone() } else { vec![0.0; problem.cone.len()] },
         };
         self.rows.iter().zip(&local.rows).for_each(|(&i, p)| all.rows[i] = *p);
         self.cone.iter().zip(&local.cone).for_each(|(&m, s)| all.cone[m] = *s);
@@ -356,11 +369,7 @@ impl WorkingSet {
 
     /// Rows below the upper bound and cone rows below 0 that are not in the set, worst first.
     fn violations(&self, problem: &MarginProblem, v: &[f64], margins: &[f64], upper: f64) -> (Vec<usize>, Vec<usize>) {
-        let floor = upper - 1e-12 * upper.abs();
-        let mut rows: Vec<usize> =
-            (0..margins.len()).filter(|i| margins[*i] < floor && self.rows.binary_search(i).is_err()).collect();
-        rows.sort_by(|a, b| margins[*a].total_cmp(&margins[*b]));
-        rows.truncate(self.rows.len().max(100));
+        let rows = worst(margins, &self.rows, upper);
         let outside = (0..problem.cone.len()).filter(|m| self.cone.binary_search(m).is_err());
         let mut cone: Vec<(f64, usize)> = outside
             .map(|m| (sparse_dot(&problem.cone[m], v) / sparse_size(&problem.cone[m]), m))

@@ -122,25 +122,30 @@ fn solve(problem: &MarginProblem) -> Result<MaxMargin, ReferenceError> {
                 proof.offer(&direction, &rows, &[])?;
             }
         }
-        Err(ReferenceError::NoConvergence { .. }) => {}
+        Err(ReferenceError::NoConvergence { .. }) => {
+            // equal weights prove something
+            let rows = vec![Precise::from(1.0); problem.rows.rows];
+            proof.offer(&proof.direction.clone(), &rows, &[])?;
+        }
         Err(error) => return Err(error),
     }
     if proof.bracket.lower <= 0.0
         && let Some(weights) = inseparable(problem, &start)?
     {
-        return not_separable(problem, proof, weights, iterations);
+        return MaxMargin::not_separable(problem, weights, iterations);
     }
     if proof.bracket.relative_gap() > OPTIMAL_GAP {
         proof.sharpen()?;
         if proof.bracket.lower <= 0.0
             && let Some(weights) = combine_to_zero(problem, &proof.rows)?
         {
-            return not_separable(problem, proof, weights, iterations);
+            return MaxMargin::not_separable(problem, weights, iterations);
         }
     }
-    let status = match proof.bracket.relative_gap() <= OPTIMAL_GAP && proof.bracket.lower > 0.0 {
-        true => MarginStatus::Optimal,
-        false => MarginStatus::Inaccurate,
+    let status = match proof.bracket {
+        Bracket { upper, .. } if upper <= 0.0 => MarginStatus::NotSeparable,
+        Bracket { lower, .. } if lower > 0.0 && proof.bracket.relative_gap() <= OPTIMAL_GAP => MarginStatus::Optimal,
+        _ => MarginStatus::Inaccurate,
     };
     finish(problem, proof, status, iterations)
 }
@@ -169,18 +174,6 @@ fn inseparable(problem: &MarginProblem, start: &[Precise]) -> Result<Option<Vec<
     let weights: Vec<Precise> =
         found.multipliers.rows.iter().zip(&sizes).map(|(p, size)| Precise::from(p.max(0.0) / size)).collect();
     combine_to_zero(problem, &weights)
-}
-
-fn not_separable(
-    problem: &MarginProblem,
-    mut proof: Proof,
-    weights: Vec<Precise>,
-    iterations: usize,
-) -> Result<MaxMargin, ReferenceError> {
-    proof.bracket = Bracket { lower: 0.0, upper: super::proven_upper_bound(problem, &weights, &[])?.hi };
-    proof.direction.fill(Precise::default());
-    proof.rows = weights;
-    finish(problem, proof, MarginStatus::NotSeparable, iterations)
 }
 
 /// Brings both halves to size 1, by a power of two so that no digit is lost, and splits them in doubles.
@@ -230,6 +223,27 @@ fn finish(
 }
 
 impl MaxMargin {
+    /// The answer that these weights prove, which combine all rows to 0.
+    pub(super) fn not_separable(
+        problem: &MarginProblem,
+        weights: Vec<Precise>,
+        iterations: usize,
+    ) -> Result<Self, ReferenceError> {
+        let mut proof = Proof::new(problem);
+        proof.bracket.upper = super::proven_upper_bound(problem, &weights, &[])?.hi;
+        proof.rows = weights;
+        finish(problem, proof, MarginStatus::NotSeparable, iterations)
+    }
+
+    /// Sets margin and status by the bracket.
+    pub(super) fn settle(&mut self) {
+        self.margin = self.bracket.lower;
+        if !(self.bracket.lower > 0.0 && self.bracket.relative_gap() <= OPTIMAL_GAP) {
+            self.status = MarginStatus::Inaccurate;
+            self.uniqueness = Uniqueness::absent(self.status);
+        }
+    }
+
     /// The same for rows that are `unit` times as large, a power of two.
     fn times(mut self, unit: f64) -> Self {
         // exact unless the product leaves the range of doubles

@@ -14,12 +14,14 @@
 //! | `sharpen` | margins far below the size of the rows, with twice the digits |
 //! | `smooth` | the same for ℓp, by Newton's method |
 //! | `inseparable` | weights that combine all rows to 0 |
+//! | `classes` | several classes, whose rows are made when they are needed |
 //! | `max_margin`, `uniqueness` | exact max margins, whether they are unique, or the proof that there are none |
 //! | `interpolate` | the solution of Xw = y of least norm, potential or divergence |
 //! | `constrained_loss` | the regularisation path: the least exponential loss in a norm ball |
 //! | `plane_network` | the largest margin of a two-layer ReLU network in the plane, whatever its directions |
 //! | `lasso_path` | min ½‖Xw − y‖² + λ‖w‖₁ for all λ at once |
 
+mod classes;
 mod conic;
 mod constrained_loss;
 mod error;
@@ -43,6 +45,7 @@ mod hard_tests;
 #[cfg(test)]
 mod tests;
 
+pub use classes::max_margin_of;
 pub use constrained_loss::{ConstrainedLoss, constrained_loss, log_loss_bound};
 pub use error::ReferenceError;
 pub use interpolate::{Interpolation, InterpolationTarget, interpolate, stack_equations};

@@ -84,7 +84,8 @@ pub struct Multipliers {
     pub rows: Vec<f64>,
     /// 0 ≤ e ≤ p of the kink's row, one for every kink.
     pub kinks: Vec<f64>,
-    /// s ≥ 0, one for every cone row.
+    /// s ≥ 0, one for every cone row. Of a semidefinite problem in another norm than the nuclear one: the entries of a
+    /// matrix M whose symmetric part is semidefinite, so that ⟨M, v⟩ ≥ 0.
     pub cone: Vec<f64>,
 }
 
@@ -202,6 +203,9 @@ impl MarginProblem {
             add_scaled(&mut z, p, self.rows.row(i));
         }
         self.kinks.iter().zip(&multipliers.kinks).for_each(|(kink, &e)| add_sparse(&mut z, e, &kink.change));
+        if self.semidefinite && multipliers.cone.len() == z.len() {
+            add_scaled(&mut z, 1.0, &multipliers.cone);
+        }
         self.cone.iter().zip(&multipliers.cone).for_each(|(row, &s)| add_sparse(&mut z, s, row));
         z
     }
@@ -209,7 +213,8 @@ impl MarginProblem {
     /// The bracket that a point and multipliers prove, in plain arithmetic.
     ///
     /// Negative multipliers count as 0, kink multipliers are clamped to [0, p]. A semidefinite problem's lower bound is
-    /// taken as it is, so v must be in the cone; its upper bound uses λ_max instead of the dual norm.
+    /// taken as it is, so v must be in the cone; its upper bound uses λ_max instead of the dual norm of the nuclear norm,
+    /// and adds the matrix M that its multipliers have in place of cone rows in any other.
     pub fn bracket(&self, v: &[f64], multipliers: &Multipliers) -> Result<Bracket, ReferenceError> {
         let mut norm = self.norm.build(&self.layout)?;
         Ok(Bracket { lower: self.lower_bound(&mut *norm, v), upper: self.upper_bound(&mut *norm, multipliers)? })
@@ -233,7 +238,7 @@ impl MarginProblem {
         let clean = self.clean(multipliers);
         let total: f64 = clean.rows.iter().sum();
         let z = self.combine(&clean);
-        if self.semidefinite {
+        if self.semidefinite && self.norm == NormSpec::Nuclear {
             return Ok(super::semidefinite::largest_eigenvalue(&z, self.layout.blocks()[0].rows)? / total);
         }
         Ok(norm.dual(&z) / total)
@@ -243,7 +248,7 @@ impl MarginProblem {
     pub fn clean(&self, multipliers: &Multipliers) -> Multipliers {
         let rows: Vec<f64> = multipliers.rows.iter().map(|p| p.max(0.0)).collect();
         let kinks = self.kinks.iter().zip(&multipliers.kinks).map(|(kink, e)| e.clamp(0.0, rows[kink.row])).collect();
-        let cone = multipliers.cone.iter().map(|s| s.max(0.0)).collect();
+        let cone = multipliers.cone.iter().map(|s| if self.semidefinite { *s } else { s.max(0.0) }).collect();
         Multipliers { rows, kinks, cone }
     }
 }

@@ -170,10 +170,10 @@ mod tests {
 
     #[test]
     fn the_low_half_of_a_direction_counts() {
-        // rows (1, δ) and (−1, δ) turned by a third: the margin δ = 1e-12 is lost in a direction of doubles
+        // rows (1, δ) and (−1, δ): v = (1e-20, 1) loses 1e-20 of the margin δ = 1e-12
         let rows = Matrix::from_rows(&[&[1.0, 1e-12], &[-1.0, 1e-12]]);
         let problem = MarginProblem::new(rows, NormSpec::L2, ParamLayout::vector(2)).unwrap();
-        let off = Precise { high: 1e-30, low: 0.0 };
+        let off = Precise { high: 1e-20, low: 0.0 };
         let found = proven_margin(&problem, &[off, Precise::from(1.0)]).unwrap();
         assert!(found.lo > 0.999_999e-12 && found.hi < 1e-12);
         let dual = [Precise { high: 0.5, low: 1e-25 }, Precise { high: 0.5, low: -1e-25 }];

@@ -17,7 +17,7 @@
 
 use super::refine::Factors;
 use super::{MarginProblem, MarginSolution, MarginStatus, ReferenceError, SparseRow, add_sparse, sparse_dot};
-use crate::linalg::{Svd, norm2};
+use crate::linalg::{Svd, add_scaled, dot, norm2};
 use crate::norms::NormSpec;
 use crate::params::Block;
 
@@ -89,8 +89,12 @@ fn basis(span: &[SparseRow], factors: &Factors, dimension: usize, length: usize)
         let mut direction = vec![0.0; length];
         span.iter().zip(&coefficients).for_each(|(row, c)| add_sparse(&mut direction, *c, row));
         let before = norm2(&direction);
-        let earlier = Factors::new(length, &found);
-        earlier.reject(&mut direction);
+        for _ in 0..2 {
+            for earlier in &found {
+                let along = dot(earlier, &direction);
+                add_scaled(&mut direction, -along, earlier);
+            }
+        }
         let size = norm2(&direction);
         if size > 1e-6 * before.max(1e-6) {
             direction.iter_mut().for_each(|x| *x /= size);

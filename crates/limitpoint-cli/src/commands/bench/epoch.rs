@@ -65,6 +65,16 @@ fn mnist_folder() -> Option<PathBuf> {
     data_folder().into_iter().chain(shared).map(|folder| folder.join("mnist")).find(|folder| folder.is_dir())
 }
 
+/// Two of MNIST's digits as ±1, if it is here.
+pub(super) fn mnist_pair(positive: usize, negative: usize) -> anyhow::Result<Option<Dataset>> {
+    let Some(folder) = mnist_folder() else { return Ok(None) };
+    let folder = ImageFolder { dir: Some(folder), test_count: Some(0), ..Default::default() };
+    let all = DataSpec::Mnist(folder).load(&Streams::new(0))?.train;
+    let mut pair = all.pair(positive, negative)?;
+    pair.input_shape = vec![pair.dimension()];
+    Ok(Some(pair))
+}
+
 /// Pixels and labels of MNIST's training images.
 fn mnist(folder: PathBuf) -> anyhow::Result<(Vec<u8>, Vec<usize>)> {
     let folder = ImageFolder { dir: Some(folder), test_count: Some(0), ..Default::default() };

@@ -1,6 +1,7 @@
 """Solves max-margin problems with cvxpy + Clarabel and scikit-learn; answers one JSON line a request.
 
-Arguments: folder. Requests: `NAME SOLVER`, where NAME.json gives rows, columns and norm, NAME.f64 the rows y_i x_i.
+Arguments: folder. Requests: `NAME SOLVER`, where NAME.json gives rows, columns, norm and the labels of classes, NAME.f64
+the rows y_i x_i of two labels or the inputs of classes.
 """
 import json
 import sys
@@ -15,7 +16,7 @@ def load(name):
     with open(f"{folder}/{name}.json") as file:
         spec = json.load(file)
     rows = np.fromfile(f"{folder}/{name}.f64").reshape(spec["rows"], spec["columns"])
-    return rows, spec["norm"]
+    return rows, spec["norm"], np.array(spec["labels"], dtype=int)
 
 
 def dual_order(norm):
@@ -59,11 +60,38 @@ def with_svc(rows, norm):
     return {"seconds": seconds, "solver_seconds": time.perf_counter() - start, "lower": lower, "upper": None}
 
 
+def with_linear_svc(rows, labels):
+    """No intercept; two labels by mirrored points, classes by Crammer and Singer's problem."""
+    from sklearn.svm import LinearSVC
+
+    if len(labels):
+        model, inputs = LinearSVC(C=1e6, multi_class="crammer_singer", fit_intercept=False, max_iter=1_000_000), rows
+    else:
+        # labels of both signs are needed; a mirrored point says the same
+        labels = np.where(np.arange(len(rows)) % 2 == 0, 1, -1)
+        model, inputs = LinearSVC(C=1e6, loss="hinge", fit_intercept=False, max_iter=1_000_000), rows * labels[:, None]
+    start = time.perf_counter()
+    model.fit(inputs, labels)
+    seconds = time.perf_counter() - start
+    w = model.coef_
+    if len(w) == 1:
+        lower = (rows @ w[0]).min() / np.linalg.norm(w)
+    else:
+        scores = rows @ w.T
+        own = scores[np.arange(len(rows)), labels].copy()
+        scores[np.arange(len(rows)), labels] = -np.inf
+        lower = (own - scores.max(axis=1)).min() / np.linalg.norm(w)
+    return {"seconds": seconds, "solver_seconds": seconds, "lower": lower, "upper": None}
+
+
 for line in sys.stdin:
     try:
         name, solver = line.split()
-        rows, norm = load(name)
-        answer = with_cvxpy(rows, norm) if solver == "cvxpy" else with_svc(rows, norm)
+        rows, norm, labels = load(name)
+        if solver == "cvxpy":
+            answer = with_cvxpy(rows, norm)
+        else:
+            answer = with_svc(rows, norm) if solver == "svc" else with_linear_svc(rows, labels)
     except Exception as error:  # said to the caller, which decides
         answer = {"error": f"{type(error).__name__}: {error}"}
     print(json.dumps(answer), flush=True)

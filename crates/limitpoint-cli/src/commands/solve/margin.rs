@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use limitpoint::data::{Dataset, Targets, Task};
-use limitpoint::reference::{MarginProblem, MarginStatus, MaxMargin, max_margin};
+use limitpoint::norms::NormSpec;
+use limitpoint::reference::{MarginProblem, MarginStatus, MaxMargin, max_margin, max_margin_of};
 use serde_json::{Value, json};
 
 use super::{Source, lines, norm, shown};
@@ -56,29 +57,39 @@ pub fn run(arguments: &Margin) -> anyhow::Result<ExitCode> {
     };
     let norm = norm(&arguments.norm, arguments.p.as_deref())?;
     let data = arguments.source.load(task)?;
-    let mut problem = MarginProblem::linear(&data, norm)?;
-    if arguments.semidefinite {
-        problem = problem.semidefinite()?;
-    }
-    let found = max_margin(&problem)?;
-    let answer = Answer { data: &data, problem: &problem, found: &found };
+    let found = match arguments.semidefinite {
+        true => max_margin(&MarginProblem::linear(&data, norm.clone())?.semidefinite()?)?,
+        false => max_margin_of(&data, norm.clone())?,
+    };
+    let answer = Answer { data: &data, norm: &norm, semidefinite: arguments.semidefinite, found: &found };
     print(&match arguments.format {
         Format::Json => serde_json::to_string_pretty(&answer.json())? + "\n",
         Format::Text => answer.text(),
     })?;
-    Ok(if answer.separable() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if found.status == MarginStatus::Optimal { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// A solution with what it belongs to.
 struct Answer<'a> {
     data: &'a Dataset,
-    problem: &'a MarginProblem,
+    norm: &'a NormSpec,
+    semidefinite: bool,
     found: &'a MaxMargin,
 }
 
 impl Answer<'_> {
+    /// Whether there is a direction to speak of.
     fn separable(&self) -> bool {
-        self.found.status == MarginStatus::Optimal
+        self.found.status != MarginStatus::NotSeparable
+    }
+
+    /// Rows and columns of the weights.
+    fn shape(&self) -> (usize, usize) {
+        match (&self.data.targets, &self.data.input_shape[..]) {
+            (Targets::Classes { count, .. }, _) => (*count, self.data.dimension()),
+            (_, [rows, columns]) => (*rows, *columns),
+            _ => (1, self.data.dimension()),
+        }
     }
 
     /// The example of a row and, of several classes, the class it is told from.
@@ -102,27 +113,33 @@ impl Answer<'_> {
                 json!({ "example": example, "against": other, "weight": found.dual[row] })
             })
             .collect();
-        let block = &self.problem.layout.blocks()[0];
+        let (rows, columns) = self.shape();
         let separable = self.separable();
+        let optimal = found.status == MarginStatus::Optimal;
+        let known = |value: Value| if optimal { value } else { Value::Null };
         let only = |value: Value| if separable { value } else { Value::Null };
         json!({
             "data": self.data.name,
-            "norm": self.problem.norm.to_string(),
-            "semidefinite": self.problem.semidefinite,
+            "norm": self.norm.to_string(),
+            "semidefinite": self.semidefinite,
             "status": found.status.to_string(),
             "margin": only(found.margin.into()),
             "gap": only((found.bracket.upper - found.bracket.lower).into()),
             "lower": only(found.bracket.lower.into()),
             "upper": found.bracket.upper,
-            "shape": [block.rows, block.cols],
+            "relative_gap": only(found.bracket.relative_gap().into()),
+            "shape": [rows, columns],
             "direction": only(json!(found.direction)),
+            "direction_low": only(json!(found.direction_low)),
             "dual": found.dual,
+            "dual_low": found.dual_low,
+            "slack": found.slack,
             "support": found.support,
             "support_examples": support,
             "residual": if separable { Value::Null } else { found.bracket.upper.into() },
-            "unique": only(found.uniqueness.unique.into()),
-            "face_dimension": only(found.uniqueness.face_dimension.into()),
-            "face": only(json!(found.uniqueness.face)),
+            "unique": known(found.uniqueness.unique.into()),
+            "face_dimension": known(found.uniqueness.face_dimension.into()),
+            "face": known(json!(found.uniqueness.face)),
             "evidence": found.uniqueness.evidence,
             "iterations": found.iterations,
         })
@@ -130,19 +147,20 @@ impl Answer<'_> {
 
     fn text(&self) -> String {
         let found = self.found;
-        let block = &self.problem.layout.blocks()[0];
-        let cone = if self.problem.semidefinite { ", positive semidefinite" } else { "" };
-        let weights = if block.rows == 1 { block.cols.to_string() } else { format!("{}x{}", block.rows, block.cols) };
+        let (rows, columns) = self.shape();
+        let cone = if self.semidefinite { ", positive semidefinite" } else { "" };
+        let weights = if rows == 1 { columns.to_string() } else { format!("{rows}x{columns}") };
         let size = format!("{} examples, {weights} weights", self.data.len());
         let mut pairs = vec![
             ("data", format!("{}: {size}", self.data.name)),
-            ("norm", format!("{}{cone}", self.problem.norm)),
+            ("norm", format!("{}{cone}", self.norm)),
             ("status", found.status.to_string()),
         ];
         if self.separable() {
             let (lower, upper) = (found.bracket.lower, found.bracket.upper);
             pairs.push(("margin", found.margin.to_string()));
-            pairs.push(("gap", format!("{:.1e}, proven between {lower} and {upper}", upper - lower)));
+            let gap = format!("{:.1e} ({:.1e} of it)", upper - lower, found.bracket.relative_gap());
+            pairs.push(("gap", format!("{gap}, proven between {lower} and {upper}")));
             pairs.push(("direction", shown(&found.direction)));
         } else {
             pairs.push((
@@ -160,7 +178,7 @@ impl Answer<'_> {
         }
         let what = if matches!(self.data.targets, Targets::Classes { .. }) { "example/class" } else { "example" };
         pairs.push(("support", format!("{} rows, {what} (weight): {}", found.support.len(), support.join(" "))));
-        if self.separable() {
+        if found.status == MarginStatus::Optimal {
             let unique = &found.uniqueness;
             let answer = if unique.unique {
                 "yes".to_owned()

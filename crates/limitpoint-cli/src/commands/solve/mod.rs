@@ -30,7 +30,7 @@ pub enum Problem {
     /// The largest margin of a linear model in a norm, its direction, the dual weights that prove it, and whether the
     /// direction is the only one.
     #[command(
-        after_help = "Exits with 0 if there is a margin, with 1 if the data are not separable (the dual weights then combine all examples to 0), with 2 if nothing could be solved.\n\nExamples:\n  limitpoint solve margin data.npz --norm linf\n  limitpoint solve margin data.npz --norm lp --p 3 --format json\n  limitpoint solve margin 'digits(classes=[3,6])' --norm spectral"
+        after_help = "The status is `optimal` (bounds proven to 1e-9 of the margin or better), `not-separable` (the dual weights combine all examples to 0) or `inaccurate` (the bounds hold, but are wider). A direction or weights that doubles cannot hold exactly enough come with a second vector, `direction_low` or `dual_low`, to be added.\n\nExits with 0 if the answer is optimal, with 1 if it is not, with 2 if nothing could be solved.\n\nExamples:\n  limitpoint solve margin data.npz --norm linf\n  limitpoint solve margin data.npz --norm lp --p 3 --format json\n  limitpoint solve margin 'digits(classes=[3,6])' --norm spectral"
     )]
     Margin(Margin),
     /// The weights with Xw = y that a norm or a potential prefers: the limit of mirror descent on regression.

@@ -5,6 +5,7 @@ use super::ball::Part;
 use super::scaled::{Posed, Scaled};
 use super::{GOOD, Solver};
 use crate::linalg::{Matrix, dot};
+use crate::norms::NormSpec;
 
 /// Times that a margin far below the size of the rows is looked at more closely.
 const ZOOMS: usize = 2;
@@ -18,8 +19,8 @@ const ACCEPTABLE: f64 = 1e-9;
 ///
 /// The form with fewer columns is solved first, then the other, each by the dense method; then both by the general
 /// solver. A margin far below the size of the rows is looked at again in coordinates fit for it. The first attempt
-/// whose gap is at most 1e-12 ends the search. Of a problem with v in the semidefinite cone the norm is the trace,
-/// whatever the problem says, and v has trace 1.
+/// whose gap is at most 1e-12 ends the search. With v in the semidefinite cone, the nuclear norm is the trace, and the
+/// dual form has the largest eigenvalue in place of a norm; any other norm is solved in its primal form.
 ///
 /// If the rows cannot be separated the upper bound is 0 up to rounding and v is arbitrary.
 pub(in super::super) fn solve_margin_conic(
@@ -39,7 +40,8 @@ pub(in super::super) fn solve_margin_conic(
             break;
         }
         if problem.semidefinite {
-            search.attempt(solver, &scaled.dual(&ball))?;
+            let nuclear = problem.norm == NormSpec::Nuclear;
+            search.attempt(solver, &if nuclear { scaled.dual(&ball) } else { scaled.semidefinite(&ball) })?;
             continue;
         }
         for dual in [dual < primal, dual >= primal] {

@@ -4,7 +4,7 @@ use std::f64::consts::FRAC_1_SQRT_2;
 
 use super::super::{MarginProblem, Multipliers, ReferenceError, SparseRow};
 use super::ball::Part;
-use super::dense::{place, square};
+use super::dense::{place, places, square};
 use super::program::{Affine, Cone, Point, Program, Substitution};
 use crate::linalg::{Cholesky, Matrix, Precise, Scalar, Svd, matmul_nt, symmetric_function};
 use crate::norms::Norm;
@@ -48,6 +48,8 @@ enum Reading {
     Dual(Substitution),
     /// min t over multipliers with tI − (Σph + Σec + Σsr) ⪰ 0: v is the multiplier.
     Eigenvalue,
+    /// max s over v = vᵀ ⪰ 0 with ‖v‖ ≤ 1: v are columns, and M the weights of the rows from here on.
+    Symmetric(usize),
 }
 
 impl<'a> Scaled<'a> {
@@ -139,6 +141,22 @@ impl<'a> Scaled<'a> {
         program
     }
 
+    /// The primal form over semidefinite matrices: (v + vᵀ)/2 ⪰ 0 and v = vᵀ as well.
+    pub fn semidefinite(&self, ball: &Part) -> Posed {
+        let mut program = self.primal_program(ball, 1.0);
+        let (size, first) = (self.problem.layout.blocks()[0].rows, program.rows.len());
+        let column = |i: usize, j: usize| 1 + i * size + j;
+        let entry = |(i, j): (usize, usize)| match i == j {
+            true => Affine::term(column(i, i), 1.0),
+            false => Affine::term(column(i, j), FRAC_1_SQRT_2).plus(column(j, i), FRAC_1_SQRT_2),
+        };
+        program.require(Cone::Semidefinite(size), places(size).map(entry));
+        let differences = places(size).filter(|(i, j)| i != j);
+        let difference = |(i, j): (usize, usize)| Affine::term(column(i, j), 1.0).plus(column(j, i), -1.0);
+        program.require(Cone::Zero, differences.map(difference));
+        Posed { program, reading: Reading::Symmetric(first) }
+    }
+
     /// The primal form of a problem whose margin is only about `unit`, in coordinates in which everything has size 1.
     ///
     /// A margin far below the size of the rows means that v is nearly orthogonal to what dominates them. With the
@@ -221,17 +239,21 @@ impl<'a> Scaled<'a> {
             Reading::Primal => self.repair(point.x[1..=self.entries.len()].to_vec()),
             Reading::Zoomed(functions) => self.repair(functions.iter().map(|v| v.at(&point.x)).collect()),
             Reading::Dual(substitution) => self.repair(substitution.multipliers(&point.z)),
-            Reading::Eigenvalue => self.nearest_semidefinite(&point.z),
+            Reading::Eigenvalue => self.nearest_semidefinite(&square(&point.z[..self.triangle()], self.side()).data),
+            Reading::Symmetric(_) => self.nearest_semidefinite(&point.x[1..=self.entries.len()]),
         };
         let weights = match &posed.reading {
-            Reading::Primal | Reading::Zoomed(_) => &point.z[..count],
+            Reading::Primal | Reading::Zoomed(_) | Reading::Symmetric(_) => &point.z[..count],
             Reading::Dual(_) | Reading::Eigenvalue => &point.x[1..=count],
         };
         let mut v = vec![0.0; self.problem.layout.len()];
         self.entries.iter().zip(compact).for_each(|(&j, x)| v[j] = x);
         let mut rows: Vec<f64> = weights.iter().zip(&self.sizes).map(|(w, size)| w * self.unit / size).collect();
-        let cone = rows.split_off(self.rows() + self.kinks());
+        let mut cone = rows.split_off(self.rows() + self.kinks());
         let kinks = rows.split_off(self.rows());
+        if let Reading::Symmetric(first) = posed.reading {
+            cone = self.slack(&point.z[first..]);
+        }
         (v, Multipliers { rows, kinks, cone })
     }
 
@@ -277,10 +299,33 @@ impl<'a> Scaled<'a> {
         v
     }
 
-    /// The positive semidefinite matrix nearest to the one of a scaled triangle, row-major.
-    fn nearest_semidefinite(&self, triangle: &[f64]) -> Vec<f64> {
-        let size = self.problem.layout.blocks()[0].rows;
-        let matrix = square(&triangle[..place(0, size)], size).data;
+    /// Rows of the square matrix of a semidefinite problem.
+    fn side(&self) -> usize {
+        self.problem.layout.blocks()[0].rows
+    }
+
+    fn triangle(&self) -> usize {
+        place(0, self.side())
+    }
+
+    /// M from the weights of v ⪰ 0 and of v = vᵀ, its symmetric part made semidefinite.
+    fn slack(&self, weights: &[f64]) -> Vec<f64> {
+        let size = self.side();
+        let symmetric = square(&weights[..self.triangle()], size).data;
+        let mut slack = self.nearest_semidefinite(&symmetric);
+        for ((i, j), a) in places(size).filter(|(i, j)| i != j).zip(&weights[self.triangle()..]) {
+            slack[i * size + j] += a;
+            slack[j * size + i] -= a;
+        }
+        slack.iter_mut().for_each(|x| *x *= self.unit);
+        slack
+    }
+
+    /// The positive semidefinite matrix nearest to the symmetric part of a row-major one.
+    fn nearest_semidefinite(&self, matrix: &[f64]) -> Vec<f64> {
+        let size = self.side();
+        let half = |at: usize| 0.5 * (matrix[at] + matrix[at % size * size + at / size]);
+        let matrix: Vec<f64> = (0..size * size).map(half).collect();
         symmetric_function(&matrix, size, |value| value.max(0.0)).unwrap_or(matrix)
     }
 }
