@@ -21,13 +21,14 @@ use crate::commands::robustness::RobustnessArguments;
 use crate::commands::run::{Resume, Run};
 use crate::commands::schema::Schema;
 use crate::commands::solve::Solve;
+use crate::{outcome, values};
 
 /// Where does an optimiser go?
 ///
 /// limitpoint trains linear models and homogeneous networks in any geometry, down to losses far below what a float can
 /// hold, and measures in which norm the margin grew.
 #[derive(Debug, Parser)]
-#[command(name = "limitpoint", version, arg_required_else_help = true)]
+#[command(name = "limitpoint", version, arg_required_else_help = true, after_help = outcome::CODES)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -64,7 +65,9 @@ pub enum Verb {
     )]
     Certify(Certify),
     /// Check a certificate again, from data and weights alone.
-    #[command(after_help = "Examples:\n  limitpoint check runs/linear/sign-seed1/certificate.json")]
+    #[command(
+        after_help = "Examples:\n  limitpoint check runs/linear/sign-seed0/certificate.json\n\nExits with 0 if every certificate holds and certifies, with 1 if one holds but refutes or leaves it open, with 3 if one does not hold or is damaged, with 2 if one could not be checked."
+    )]
     Check(Check),
     /// Jump to the limit: from the weights a run ended with to a certified KKT point nearby.
     #[command(
@@ -177,7 +180,7 @@ pub enum Format {
 }
 
 /// Arguments of `bench`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Bench {
     /// Workloads to run: W1, W2, W3, W4, all of them by default; or `solve`, exact margins against cvxpy and SVC; or
     /// `attack`, Carlini–Wagner against foolbox; or `figure-1`, all runs of A Figure 1 against PyTorch; or `epoch`,
@@ -188,13 +191,13 @@ pub struct Bench {
     #[arg(long)]
     pub python: Option<PathBuf>,
     /// Seconds per measurement.
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, default_value_t = 2.0, value_parser = values::positive)]
     pub seconds: f64,
     /// Interleaved rounds; medians are reported.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = values::repetitions)]
     pub rounds: usize,
-    /// Threads of every contestant.
-    #[arg(long, default_value_t = 2)]
+    /// Threads of every contestant, at most one a core.
+    #[arg(long, default_value_t = 2, value_parser = values::at_least_one)]
     pub threads: usize,
     /// Also measure how cost grows with examples, width, depth and threads.
     #[arg(long)]

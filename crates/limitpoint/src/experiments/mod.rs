@@ -29,8 +29,10 @@ mod walk;
 // runs: from a task to its files, and back after an interruption
 mod admissible;
 mod checkpoint;
+mod damage;
 mod experiment;
 mod files;
+mod fit;
 mod journal;
 mod manifest;
 mod metrics;
@@ -63,6 +65,7 @@ pub use certify::{
 };
 pub use checkpoint::{RunState, load_checkpoint, save_checkpoint};
 pub use complaint::{Hint, RecipeError, Spot};
+pub use damage::is_damage;
 pub use ensemble::ensemble;
 pub use experiment::{Experiment, RunOptions};
 pub use files::{RecordError, write_atomically};

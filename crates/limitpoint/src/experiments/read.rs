@@ -9,9 +9,23 @@ use serde::forward_to_deserialize_any;
 use super::complaint::{Hint, RecipeError, Spot};
 use super::node::{Entry, Kind, Node};
 
-/// Reads a specification from a tree.
+/// Reads a specification from a tree. NaN is no setting, and infinity is one only as the exponent `p` of a norm.
 pub(super) fn read<T: DeserializeOwned>(node: &Node) -> Result<T, RecipeError> {
+    require_numbers(node, "")?;
     T::deserialize(node).map_err(|refusal| refusal.at(&node.spot).into())
+}
+
+/// Refuses values that are written as numbers and are none.
+fn require_numbers(node: &Node, key: &str) -> Result<(), RecipeError> {
+    match &node.kind {
+        Kind::Float(number) if !number.is_finite() && !(key == "p" && *number == f64::INFINITY) => {
+            let named = if key.is_empty() { "this".to_owned() } else { format!("'{key}'") };
+            Err(RecipeError::value(&node.spot, format!("{named} should be a finite number, but is {number}")))
+        }
+        Kind::List(items) => items.iter().try_for_each(|item| require_numbers(item, key)),
+        Kind::Table(table) => table.iter().try_for_each(|(key, entry)| require_numbers(&entry.node, key)),
+        _ => Ok(()),
+    }
 }
 
 /// A refusal on its way up: the innermost place, and the keys passed since.
