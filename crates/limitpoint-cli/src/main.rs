@@ -5,6 +5,9 @@ mod commands;
 mod outcome;
 mod values;
 
+#[cfg(test)]
+mod examples_tests;
+
 use std::process::ExitCode;
 
 use clap::Parser;

@@ -50,19 +50,19 @@ pub struct Mirror {
     #[arg(long, value_name = "COUNT", conflicts_with = "experiment", value_parser = values::at_least_one)]
     pub inputs: Option<usize>,
     /// Widths of the hidden ReLU layers, from the input on.
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',', conflicts_with = "experiment", value_parser = values::at_least_one)]
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', conflicts_with = "experiment")]
     pub widths: Vec<usize>,
     /// Number of outputs.
     #[arg(long, value_name = "COUNT", default_value_t = 1, conflicts_with = "experiment", value_parser = values::at_least_one)]
     pub outputs: usize,
     /// Deviation of the weights at the start, one for each layer or one for all; He's, √(2/fan-in), otherwise.
-    #[arg(long, value_name = "SIGMAS", value_delimiter = ',', value_parser = values::positive)]
+    #[arg(long, value_name = "SIGMAS", value_delimiter = ',')]
     pub deviation: Vec<f64>,
     /// The relative gap between gauge and horizon that counts as reached.
-    #[arg(long, default_value_t = 0.1, value_parser = values::positive)]
+    #[arg(long, default_value_t = 0.1)]
     pub gap: f64,
     /// The margin min qᵢ/φ(θ)^L of the limit; an upper bound otherwise.
-    #[arg(long, allow_hyphen_values = true, value_parser = values::finite)]
+    #[arg(long, allow_hyphen_values = true)]
     pub margin: Option<f64>,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]

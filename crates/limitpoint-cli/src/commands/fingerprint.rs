@@ -28,8 +28,8 @@ pub struct FingerprintArguments {
     /// Any other rule for step sizes, such as 'linear-bound(c=1)'; see `limitpoint list schedules`.
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Option<String>,
-    /// Starts per probe, at most 1000: the origin, then random points.
-    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = values::repetitions)]
+    /// Starts per probe, at most 100: the origin, then random points.
+    #[arg(long, value_name = "COUNT", default_value_t = 2)]
     pub seeds: usize,
     /// End runs at this loss, as a power of ten such as -1000.
     #[arg(long, value_name = "EXPONENT", allow_hyphen_values = true, value_parser = values::finite)]

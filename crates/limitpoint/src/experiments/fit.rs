@@ -38,7 +38,12 @@ pub(super) fn require_memory<'a>(
         let histograms = bytes(&[recipe.observe.histogram_bins, blocks], BIN);
         let optimiser = recipe.optimisers.get(&task.label.optimiser);
         let copies = COPIES + optimiser.map_or(2, remembered);
-        footprint.require_run(copies, histograms, together).map_err(too_large)?;
+        let sides = footprint
+            .sides
+            .windows(2)
+            .map(|pair| bytes(&[pair[0], pair[0]], 8).saturating_add(bytes(&[pair[1], pair[1]], 8)));
+        let squares = sides.fold(0_u128, u128::saturating_add).saturating_mul(optimiser.map_or(0, squared));
+        footprint.require_run(copies, histograms.saturating_add(squares), together).map_err(too_large)?;
     }
     Ok(())
 }
@@ -58,6 +63,15 @@ fn remembered(spec: &OptimiserSpec) -> usize {
         OptimiserSpec::Adam { .. } | OptimiserSpec::AdamW { .. } | OptimiserSpec::Mirror { .. } => 3,
         OptimiserSpec::Switch { first, second, .. } => remembered(first) + remembered(second),
         _ => 2,
+    }
+}
+
+/// Square matrices, of both sides of every block, that an optimiser keeps.
+fn squared(spec: &OptimiserSpec) -> u128 {
+    match spec {
+        OptimiserSpec::Shampoo { .. } => 3,
+        OptimiserSpec::Switch { first, second, .. } => squared(first) + squared(second),
+        _ => 0,
     }
 }
 

@@ -9,7 +9,10 @@
 
 // recipes: from files and overrides to what is run
 mod complaint;
+mod glossary;
 mod node;
+#[cfg(test)]
+mod number_tests;
 mod overrides;
 mod plan;
 mod ranges;
@@ -69,6 +72,7 @@ pub use damage::is_damage;
 pub use ensemble::ensemble;
 pub use experiment::{Experiment, RunOptions};
 pub use files::{RecordError, write_atomically};
+pub use glossary::{Instance, Setting, columns, explain, glossary, recipe_keys};
 pub use journal::Mark;
 pub use judge::{JudgeRecord, Optimum};
 pub use manifest::{ExperimentManifest, Machine, RunManifest, Status, Timings};

@@ -20,6 +20,8 @@ pub struct Footprint {
     pub parameters: u128,
     /// Bytes of the model bound to its inputs, its gradient included.
     pub bytes: u128,
+    /// Sides of its blocks, from the input on.
+    pub sides: Vec<usize>,
     /// Its shape in words.
     shape: String,
 }
@@ -80,9 +82,9 @@ impl ModelSpec {
         };
         let scores = product(&[examples, outputs]);
         let values = parameters.saturating_mul(2).saturating_add(hidden).saturating_add(scores);
-        let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
-        let shape = format!("a {} model of sizes {} on {examples} examples", self.key(), sizes.join("-"));
-        Footprint { parameters, bytes: values.saturating_mul(8), shape }
+        let words: Vec<String> = sizes.iter().map(usize::to_string).collect();
+        let shape = format!("a {} model of sizes {} on {examples} examples", self.key(), words.join("-"));
+        Footprint { parameters, bytes: values.saturating_mul(8), sides: sizes, shape }
     }
 }
 
