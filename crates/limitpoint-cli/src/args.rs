@@ -41,7 +41,7 @@ pub struct Arguments {
 pub enum Verb {
     /// Run an experiment and write its report; without arguments, eight optimisers on embedded handwritten digits.
     #[command(
-        after_help = "Examples:\n  limitpoint run\n  limitpoint run digits optimiser.norm=spectral seed=1,2,3 model.width=64..512*2\n  limitpoint run my.toml --out runs/mine --svg\n  limitpoint run digits loss=logistic --print-config\n\nExits with 0 if every run ended by a rule of its recipe, with 1 if one ended in trouble, with 2 if nothing could be run."
+        after_help = "Examples:\n  limitpoint run\n  limitpoint run digits optimiser.norm=spectral seed=1,2,3 model.width=64..512*2\n  limitpoint run my.toml --out runs/mine --svg\n  limitpoint run digits loss=logistic --print-config\n\nExits with 0 if every run ended by a rule of its recipe, with 1 if one ended in trouble, with 2 if nothing could be run, with 130 if it was interrupted."
     )]
     Run(Run),
     /// Go on with an experiment that was interrupted or killed.

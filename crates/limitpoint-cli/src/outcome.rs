@@ -42,7 +42,7 @@ pub fn fail(error: &anyhow::Error, format: Format) -> ExitCode {
     let (kind, code) = if invalid { ("invalid", INVALID) } else { ("input", REFUSED) };
     let causes: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
     match format {
-        Format::Json => tell(kind, &error.to_string(), &causes, code),
+        Format::Json => tell(kind, &error.to_string(), &causes, None, code),
         Format::Text => {
             say(&format!("error: {error}"));
             causes.iter().for_each(|cause| say(&format!("  caused by: {cause}")));
@@ -60,8 +60,8 @@ pub fn misunderstood(error: &clap::Error, format: Format) -> ExitCode {
         (Format::Json, false) => {
             let message = text.strip_prefix("error: ").unwrap_or(&text);
             let (message, hint) = message.split_once("\n\n").unwrap_or((message, ""));
-            let causes: Vec<String> = if hint.is_empty() { Vec::new() } else { vec![hint.trim().to_owned()] };
-            tell("usage", message.trim(), &causes, REFUSED);
+            let hint = Some(hint.trim()).filter(|hint| !hint.is_empty());
+            tell("usage", message.trim(), &[], hint, REFUSED);
         }
         (Format::Text, true) => {
             // in colours where the terminal has them; nothing sensible can be done when it is gone
@@ -72,8 +72,9 @@ pub fn misunderstood(error: &clap::Error, format: Format) -> ExitCode {
     if asked_for { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) }
 }
 
-fn tell(kind: &str, message: &str, causes: &[String], code: u8) {
-    show(&json!({ "error": { "kind": kind, "message": message, "causes": causes, "exit_code": code } }));
+/// `{"error": {"kind", "message", "causes", "hint", "exit_code"}}`.
+fn tell(kind: &str, message: &str, causes: &[String], hint: Option<&str>, code: u8) {
+    show(&json!({ "error": { "kind": kind, "message": message, "causes": causes, "hint": hint, "exit_code": code } }));
 }
 
 fn show(value: &Value) {

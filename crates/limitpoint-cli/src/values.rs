@@ -8,9 +8,10 @@ fn cores() -> usize {
 }
 
 /// The threads to use: as many as were asked for, all cores if nobody asked, and never more than there are cores, which
-/// is said.
-pub fn threads(asked: Option<usize>) -> usize {
+/// is said unless nothing is to be.
+pub fn threads(asked: Option<usize>, quiet: bool) -> usize {
     match asked {
+        Some(count) if count > cores() && quiet => cores(),
         Some(count) if count > cores() => {
             say(&format!("--threads {count} is more than this machine's {}, which are used instead", cores()));
             cores()
@@ -69,7 +70,7 @@ mod tests {
 
     #[test]
     fn threads_are_at_least_one_and_at_most_the_cores() {
-        assert_eq!((threads(None), threads(Some(1))), (cores(), 1));
-        assert_eq!(threads(Some(1_000_000)), cores());
+        assert_eq!((threads(None, true), threads(Some(1), true)), (cores(), 1));
+        assert_eq!(threads(Some(1_000_000), true), cores());
     }
 }

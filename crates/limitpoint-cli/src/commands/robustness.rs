@@ -112,7 +112,7 @@ fn options(arguments: &RobustnessArguments) -> anyhow::Result<RobustnessOptions>
         Split::Test => vec![Part::Test],
         Split::Both => vec![Part::Train, Part::Test],
     };
-    let threads = values::threads(arguments.threads);
+    let threads = values::threads(arguments.threads, false);
     Ok(RobustnessOptions { attacks, parts, count: Some(arguments.count), bounds, threads })
 }
 

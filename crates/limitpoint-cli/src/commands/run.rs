@@ -161,7 +161,7 @@ struct Output<'a> {
 
 fn execute(experiment: &Experiment, folder: &Path, shared: &Shared) -> anyhow::Result<ExitCode> {
     use_data_folder(shared.data_dir.as_deref());
-    let threads = values::threads(shared.threads);
+    let threads = values::threads(shared.threads, shared.quiet);
     let interrupt = catch_interrupts()?;
     let labels: Vec<String> = experiment.tasks().iter().map(|task| task.label.name.clone()).collect();
     let lines = (!shared.quiet).then(|| Lines::new(&labels));

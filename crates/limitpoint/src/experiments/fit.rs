@@ -35,7 +35,9 @@ pub(super) fn require_memory<'a>(
         let outputs = MarginMap::new(&data.targets).outputs();
         let footprint = recipe.model.footprint(data.len(), data.dimension(), outputs);
         let blocks = 2 * layers(recipe);
-        let histograms = bytes(&[recipe.observe.histogram_bins, blocks], BIN);
+        let bins = recipe.observe.histogram_bins;
+        let histograms = bytes(&[bins, blocks, together.max(1)], BIN);
+        require(format!("observe.histogram_bins = {bins}"), histograms, "ask for fewer bins").map_err(too_large)?;
         let optimiser = recipe.optimisers.get(&task.label.optimiser);
         let copies = COPIES + optimiser.map_or(2, remembered);
         let sides = footprint
@@ -43,7 +45,7 @@ pub(super) fn require_memory<'a>(
             .windows(2)
             .map(|pair| bytes(&[pair[0], pair[0]], 8).saturating_add(bytes(&[pair[1], pair[1]], 8)));
         let squares = sides.fold(0_u128, u128::saturating_add).saturating_mul(optimiser.map_or(0, squared));
-        footprint.require_run(copies, histograms.saturating_add(squares), together).map_err(too_large)?;
+        footprint.require_run(copies, squares, together).map_err(too_large)?;
     }
     Ok(())
 }

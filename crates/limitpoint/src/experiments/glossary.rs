@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::shape::Shape;
+use super::source::RecipeSource;
 use crate::catalogue::CatalogueEntry;
 use crate::data::DataSpec;
 use crate::diagnostics::{COLUMNS, ColumnMeaning};
@@ -68,9 +69,15 @@ const NAMED: &[(&str, &str, Option<fn() -> Vec<CatalogueEntry>>)] = &[
 const TABLES: &[(&str, &str)] =
     &[("stop", "Stop"), ("observe", "Observe"), ("tolerance", "Tolerance"), ("stop.certificate", "CertificateRule")];
 
-/// The keys at the top of a recipe.
+/// The keys at the top of an experiment file: those of a recipe, and the two that files may use besides.
 pub fn recipe_keys() -> Vec<Setting> {
-    settings(Shape::schema())
+    let file = super::schema();
+    let besides = ["base", "optimiser"].into_iter().filter_map(|name| {
+        let site = file.get("properties")?.get(name)?;
+        let meaning = first_paragraph(site)?;
+        Some(Setting { name: name.to_owned(), kind: kind(site), required: false, default: None, meaning })
+    });
+    besides.chain(settings(Shape::schema())).collect()
 }
 
 /// The columns of `metrics.csv` and what is in them.
@@ -97,8 +104,8 @@ pub fn glossary() -> Vec<Instance> {
     all
 }
 
-/// Everything that bears a name: choices of any concept, tables and their keys, keys of a recipe, and short forms such
-/// as `gradient` or `lp:3`.
+/// Everything that bears a name: choices of any concept, tables and their keys, keys of a recipe, built-in experiments,
+/// columns of measurements, and short forms such as `gradient` or `lp:3`.
 ///
 /// ```
 /// use limitpoint::experiments::explain;
@@ -122,11 +129,22 @@ pub fn explain(name: &str) -> Vec<Instance> {
             found.push(Instance { concept, key, meaning, formula: None, reference: None, settings: vec![setting] });
         }
     }
-    if found.is_empty()
-        && let Some((concept, key)) = short_form(name)
-    {
-        let whole = all.iter().filter(|instance| instance.concept == concept && instance.key == key);
-        found.extend(whole.cloned());
+    let plain = |concept: &str, key: &str, meaning: &str| Instance {
+        concept: concept.to_owned(),
+        key: key.to_owned(),
+        meaning: meaning.to_owned(),
+        formula: None,
+        reference: None,
+        settings: Vec::new(),
+    };
+    let experiments = RecipeSource::catalogue().into_iter().filter(|entry| entry.key == name);
+    found.extend(experiments.map(|entry| plain("experiments", name, entry.formula)));
+    found.extend(ColumnMeaning::of(name).map(|column| plain("columns of measurements", column.name, column.meaning)));
+    for (concept, key, full) in short_forms(name) {
+        for whole in all.iter().filter(|instance| instance.concept == concept && instance.key == key) {
+            let meaning = format!("{name} is short for {full}. {}", whole.meaning);
+            found.push(Instance { meaning, ..whole.clone() });
+        }
     }
     found
 }
@@ -138,17 +156,18 @@ fn tables_of_keys(all: &[Instance]) -> Vec<(String, Vec<Setting>)> {
     top.chain(tables.map(|table| (table.key.clone(), table.settings.clone()))).collect()
 }
 
-/// What a short form stands for: its concept and its key.
-fn short_form(name: &str) -> Option<(&'static str, &'static str)> {
-    if let Ok(spec) = name.parse::<OptimiserSpec>() {
-        return Some(("optimisers", spec.key()));
+/// What a text stands for that is no key by itself: concept, key, and the whole of it as JSON.
+fn short_forms(name: &str) -> Vec<(&'static str, String, String)> {
+    fn form<T: Serialize>(concept: &'static str, name: &str, spec: &T) -> Option<(&'static str, String, String)> {
+        let whole = serde_json::to_value(spec).ok()?;
+        let key =
+            whole.as_str().map_or_else(|| whole.as_object()?.keys().next().cloned(), |key| Some(key.to_owned()))?;
+        (key != name).then(|| (concept, key, whole.to_string()))
     }
-    if let Ok(spec) = name.parse::<NormSpec>() {
-        let text = spec.to_string();
-        let key = text.split([':', '(']).next()?.to_owned();
-        return NormSpec::catalogue().iter().find(|entry| entry.key == key).map(|entry| ("norms", entry.key));
-    }
-    name.parse::<PotentialSpec>().ok().map(|spec| ("potentials", spec.key()))
+    let optimiser = name.parse::<OptimiserSpec>().ok().and_then(|spec| form("optimisers", name, &spec));
+    let norm = name.parse::<NormSpec>().ok().and_then(|spec| form("norms", name, &spec));
+    let potential = name.parse::<PotentialSpec>().ok().and_then(|spec| form("potentials", name, &spec));
+    [optimiser, norm, potential].into_iter().flatten().collect()
 }
 
 /// A table of fixed keys.
@@ -318,12 +337,15 @@ mod tests {
             ("seeds", "keys of a recipe", "seeds"),
             ("logarithmic", "spacing", "logarithmic"),
             ("mini", "batching", "mini"),
+            ("showcase", "experiments", "showcase"),
+            ("margin.l2", "columns of measurements", "margin.NORM"),
         ] {
             let found = explain(name);
             assert!(found.iter().any(|one| one.concept == concept && one.key == key), "{name}: {found:?}");
         }
-        let spectral = explain("spectral");
-        assert!(spectral.iter().any(|one| one.concept == "norms"), "{spectral:?}");
+        let spectral: Vec<String> = explain("spectral").into_iter().map(|one| one.concept).collect();
+        assert_eq!(spectral, ["norms", "optimisers"]);
+        assert!(explain("base")[0].meaning.contains("starts from"));
         assert!(explain("nonsense").is_empty());
     }
 

@@ -91,7 +91,10 @@ impl From<Refusal> for RecipeError {
 /// What serde calls a type, as a person would.
 fn in_words(expected: &str) -> String {
     match expected {
-        "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number, 0 or more".into(),
+        "usize" | "u64" => "a whole number, 0 or more".into(),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "u16" => format!("a whole number from 0 to {}", u16::MAX),
+        "u8" => format!("a whole number from 0 to {}", u8::MAX),
         "isize" | "i64" | "i32" | "i16" | "i8" => "a whole number".into(),
         "f64" | "f32" => "a number".into(),
         "a string" | "path string" => "a text in quotes".into(),

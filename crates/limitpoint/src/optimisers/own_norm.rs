@@ -88,6 +88,22 @@ mod tests {
     }
 
     #[test]
+    fn mirror_descent_has_the_norm_of_the_horizon_that_certificates_use() {
+        use crate::certificates::Geometry;
+        let layout = ParamLayout::new([("w", 2, 2)]).unwrap();
+        let mut compared = 0;
+        for potential in PotentialSpec::examples() {
+            if let (Ok(geometry), Some(own)) =
+                (Geometry::of_potential(&potential, &layout), OptimiserSpec::mirror(potential.clone()).own_norm())
+            {
+                assert_eq!(own, geometry.norm, "{potential:?}");
+                compared += 1;
+            }
+        }
+        assert!(compared >= 8, "only {compared} potentials were compared");
+    }
+
+    #[test]
     fn the_names_of_the_papers_have_their_norms() {
         for (name, norm) in [
             ("gradient", "l2"),

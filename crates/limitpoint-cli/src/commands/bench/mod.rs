@@ -64,7 +64,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
     if bench.seconds > 600.0 {
         bail!("--seconds is {}, but must be at most 600", bench.seconds);
     }
-    let bench = &Bench { threads: values::threads(Some(bench.threads)), ..bench.clone() };
+    let bench = &Bench { threads: values::threads(Some(bench.threads), false), ..bench.clone() };
     let folder = std::env::temp_dir().join(format!("limitpoint-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let outcome = if bench.workloads == ["figure-1"] {
