@@ -128,6 +128,11 @@ fn options_take_no_number_that_is_none() {
     for huge in HUGE {
         refused(&["fingerprint", "gradient", "--seeds", huge], &["1 to 100"]);
         refused(&["bench", "w3", "--rounds", huge], &["--rounds", "1000"]);
+        for attack in
+            ["carlini-wagner(steps=N)", "carlini-wagner(search_steps=N)", "projected(steps=N)", "deep-fool(steps=N)"]
+        {
+            refused(&["robustness", "nowhere", "--attack", &attack.replace('N', huge)], &["at most"]);
+        }
     }
     refused(&["robustness", "nowhere", "--count", "0"], &["--count"]);
     refused(&["polish", "nowhere", "--rounds", "0"], &["--rounds"]);

@@ -100,6 +100,18 @@ fn anything_with_a_name_is_listed_with_parameters_defaults_and_meaning() {
 }
 
 #[test]
+fn exit_codes_are_in_the_help_and_in_the_readme() {
+    let (help, readme) = (stdout(&limitpoint(&["--help"])), repository("README.md"));
+    for words in ["0    done", "1    done, and the answer is no", "2    not done", "3    invalid", "130  interrupted"] {
+        assert!(help.contains(words), "{words} in {help}");
+    }
+    assert!(
+        readme.contains("Exit codes: 0 done; 1 ") && readme.contains("130 interrupted"),
+        "exit codes in the README"
+    );
+}
+
+#[test]
 fn the_recipe_of_the_readme_runs_on_a_table_of_ones_own() {
     let readme = repository("README.md");
     let blocks = readme.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());

@@ -50,7 +50,7 @@ pub fn run(arguments: &Rates) -> anyhow::Result<ExitCode> {
                 let runs = if group.runs == 1 { "1 run".to_owned() } else { format!("{} runs", group.runs) };
                 text += &format!("{}, {}, degree {}, {runs}\n", group.optimiser, group.norm, group.degree);
                 match &group.outcome {
-                    Ok(report) => text += &table(report),
+                    Ok(report) => text += &table(report, group.alpha),
                     Err(error) => text += &format!("  not fitted: {error}\n"),
                 }
             }
@@ -60,7 +60,7 @@ pub fn run(arguments: &Rates) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(report: &RateReport) -> String {
+fn table(report: &RateReport, alpha: f64) -> String {
     let mut out = String::new();
     for fit in &report.fits {
         let sign = match fit.bound {
@@ -85,7 +85,7 @@ fn table(report: &RateReport) -> String {
     }
     if let Some(constant) = &report.constant {
         out += &format!(
-            "  L t (ln t)^(2−2/L) · L²γ^(2/L)  tends to 1: {:.4} at first, {:.4} at last\n",
+            "  L t (ln t)^(2−{alpha}/L) · L²γ^({alpha}/L)  tends to 1: {:.4} at first, {:.4} at last\n",
             constant.first, constant.last
         );
     }

@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ExperimentRecord, Recipe, RunRecord};
+use crate::certificates::Geometry;
 use crate::diagnostics::{RateError, RateReport, RateSeries, RateSettings, RateTheory, fit_rates};
 use crate::flows::FlowSpec;
 use crate::norms::NormSpec;
 use crate::observers::Spacing;
 use crate::optimisers::OptimiserSpec;
+use crate::params::ParamLayout;
 
 /// The rates of one optimiser, over all its seeds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +22,8 @@ pub struct OptimiserRates {
     pub runs: usize,
     /// L, read off the records.
     pub degree: f64,
+    /// α, the degree of the potential; 2 for steepest descent.
+    pub alpha: f64,
     /// γ*, where the experiment knows the exact optimum.
     pub limit_margin: Option<f64>,
     /// The fits, or why there are none.
@@ -45,7 +49,7 @@ pub fn rates(record: &ExperimentRecord, settings: &RateSettings, norm: Option<&N
     let fit = |(name, runs): (String, Vec<&RunRecord>)| {
         let own = Own::of(runs[0], recipe.as_ref());
         let norm = norm.map_or_else(|| own.norm.clone(), NormSpec::key);
-        Group { record, recipe: recipe.as_ref(), runs, norm, alpha: own.alpha }.fit(name, settings)
+        Group { record, recipe: recipe.as_ref(), runs, norm, own }.fit(name, settings)
     };
     groups.into_iter().map(fit).collect()
 }
@@ -56,6 +60,8 @@ struct Own {
     norm: String,
     /// Degree of the potential; 2 without one.
     alpha: f64,
+    /// The horizon of the potential is this many times the norm; 1 without one.
+    scale: f64,
 }
 
 impl Own {
@@ -80,7 +86,12 @@ impl Own {
         // the run's own record knows a swept norm; of a potential it keeps the name, which is no norm
         let recorded = run.geometry.clone().filter(|_| potential.is_none());
         let degree = potential.and_then(|potential| potential.scalar().ok()).map(|scalar| scalar.degree());
-        Self { norm: recorded.or(written).unwrap_or_else(|| "l2".to_owned()), alpha: degree.unwrap_or(2.0) }
+        let horizon = potential.and_then(|potential| Geometry::of_potential(potential, &ParamLayout::vector(1)).ok());
+        Self {
+            norm: recorded.or(written).unwrap_or_else(|| "l2".to_owned()),
+            alpha: degree.unwrap_or(2.0),
+            scale: horizon.map_or(1.0, |horizon| horizon.scale),
+        }
     }
 }
 
@@ -89,19 +100,23 @@ struct Group<'a> {
     record: &'a ExperimentRecord,
     recipe: Option<&'a Recipe>,
     runs: Vec<&'a RunRecord>,
+    /// The norm that is fitted.
     norm: String,
-    alpha: f64,
+    own: Own,
 }
 
 impl Group<'_> {
     fn fit(&self, optimiser: String, settings: &RateSettings) -> OptimiserRates {
         let (norm, runs) = (&self.norm, &self.runs);
         let column = format!("margin.{norm}");
-        let limit_margin = self.record.references.iter().find(|line| line.column == column).map(|line| line.value);
+        // in another norm than its own the limit of a run is not the largest margin
+        let limit = self.record.references.iter().find(|line| line.column == column && *norm == self.own.norm);
+        let limit_margin = limit.map(|line| line.value);
         let degree = runs.iter().filter_map(|run| degree(run, norm)).next_back().unwrap_or(f64::NAN);
         let columns: Vec<Columns> = runs.iter().map(|run| Columns::read(run, norm, limit_margin)).collect();
         let series: Vec<RateSeries> = columns.iter().map(Columns::series).collect();
-        let theory = RateTheory { degree, alpha: self.alpha, limit_margin };
+        let horizon_margin = limit_margin.map(|margin| margin / self.own.scale.powf(degree));
+        let theory = RateTheory { degree, alpha: self.own.alpha, limit_margin: horizon_margin };
         let outcome = if runs.iter().any(|run| run.metrics.column(&column).is_empty()) {
             Err(self.not_recorded())
         } else if degree.is_nan() {
@@ -109,7 +124,8 @@ impl Group<'_> {
         } else {
             fit_rates(&series, &theory, settings).map_err(|error| self.explain(&error))
         };
-        OptimiserRates { optimiser, norm: norm.clone(), runs: runs.len(), degree, limit_margin, outcome }
+        let (norm, alpha) = (norm.clone(), self.own.alpha);
+        OptimiserRates { optimiser, norm, runs: runs.len(), degree, alpha, limit_margin, outcome }
     }
 
     /// What to do where the norm was not observed.
