@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::advise::Advise;
@@ -21,13 +22,14 @@ use crate::commands::robustness::RobustnessArguments;
 use crate::commands::run::{Resume, Run};
 use crate::commands::schema::Schema;
 use crate::commands::solve::Solve;
+use crate::{outcome, values};
 
 /// Where does an optimiser go?
 ///
 /// limitpoint trains linear models and homogeneous networks in any geometry, down to losses far below what a float can
 /// hold, and measures in which norm the margin grew.
 #[derive(Debug, Parser)]
-#[command(name = "limitpoint", version, arg_required_else_help = true)]
+#[command(name = "limitpoint", version, arg_required_else_help = true, after_help = outcome::CODES)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -39,7 +41,7 @@ pub struct Arguments {
 pub enum Verb {
     /// Run an experiment and write its report; without arguments, eight optimisers on embedded handwritten digits.
     #[command(
-        after_help = "Examples:\n  limitpoint run\n  limitpoint run digits optimiser.norm=spectral seed=1,2,3 model.width=64..512*2\n  limitpoint run my.toml --out runs/mine --svg\n  limitpoint run digits loss=logistic --print-config\n\nExits with 0 if every run ended by a rule of its recipe, with 1 if one ended in trouble, with 2 if nothing could be run."
+        after_help = "Examples:\n  limitpoint run\n  limitpoint run digits optimiser.norm=spectral seed=1,2,3 model.width=64..512*2\n  limitpoint run my.toml --out runs/mine --svg\n  limitpoint run digits loss=logistic --print-config\n\nExits with 0 if every run ended by a rule of its recipe, with 1 if one ended in trouble, with 2 if nothing could be run, with 130 if it was interrupted."
     )]
     Run(Run),
     /// Go on with an experiment that was interrupted or killed.
@@ -50,7 +52,7 @@ pub enum Verb {
     Report(Report),
     /// Put experiments side by side.
     #[command(
-        after_help = "Examples:\n  limitpoint compare runs/showcase\n  limitpoint compare runs/digits runs/digits-2 --only seed1"
+        after_help = "Examples:\n  limitpoint compare runs/showcase\n  limitpoint compare runs/digits runs/digits-2 --only seed0"
     )]
     Compare(Compare),
     /// Solve the limit's problem exactly: the largest margin in a norm, or the nearest solution of Xw = y.
@@ -60,15 +62,17 @@ pub enum Verb {
     Solve(Solve),
     /// Judge the limit of a finished run and write certificate.json.
     #[command(
-        after_help = "Examples:\n  limitpoint certify runs/linear\n  limitpoint certify runs/linear/sign-seed1 --norm linf --tolerance 1e-2\n\nExits with 0 if every claim is certified, with 1 if one is not, with 2 if nothing could be judged."
+        after_help = "Examples:\n  limitpoint certify runs/linear\n  limitpoint certify runs/linear/sign-seed0 --norm linf --tolerance 1e-2\n\nExits with 0 if every claim is certified, with 1 if one is not, with 2 if nothing could be judged."
     )]
     Certify(Certify),
     /// Check a certificate again, from data and weights alone.
-    #[command(after_help = "Examples:\n  limitpoint check runs/linear/sign-seed1/certificate.json")]
+    #[command(
+        after_help = "Examples:\n  limitpoint check runs/linear/sign-seed0/certificate.json\n\nExits with 0 if every certificate holds and certifies, with 1 if one holds but refutes or leaves it open, with 3 if one does not hold or is damaged, with 2 if one could not be checked."
+    )]
     Check(Check),
     /// Jump to the limit: from the weights a run ended with to a certified KKT point nearby.
     #[command(
-        after_help = "Examples:\n  limitpoint polish runs/plane/gradient-seed1\n  limitpoint polish runs/plane --norm l2 --format json\n  limitpoint certify runs/plane/gradient-seed1 --weights runs/plane/gradient-seed1/polished.safetensors --tolerance 1e-9\n\nExits with 0 if every run reached its target, with 1 if one stalled, with 2 if nothing could be polished."
+        after_help = "Examples:\n  limitpoint polish runs/plane/gradient-seed0\n  limitpoint polish runs/plane --norm l2 --format json\n  limitpoint certify runs/plane/gradient-seed0 --weights runs/plane/gradient-seed0/polished.safetensors --tolerance 1e-9\n\nExits with 0 if every run reached its target, with 1 if one stalled, with 2 if nothing could be polished."
     )]
     Polish(Polish),
     /// Fit the rates of loss, norm and margin over time, against the theorems.
@@ -78,7 +82,7 @@ pub enum Verb {
     Rates(Rates),
     /// Bracket how far inputs must move before a trained model changes its answer: attacks above, proven bounds below.
     #[command(
-        after_help = "Examples:\n  limitpoint robustness runs/digits --out runs/digits/robustness\n  limitpoint robustness runs/digits/gradient-seed1 --attack deep-fool --count 1000 --split test\n  limitpoint robustness runs/digits/gradient-seed1/checkpoints/*.safetensors --format json"
+        after_help = "Examples:\n  limitpoint robustness runs/digits --out runs/digits/robustness\n  limitpoint robustness runs/digits/gradient-seed0 --attack deep-fool --count 1000 --split test\n  limitpoint robustness runs/digits/gradient-seed0/checkpoints/*.safetensors --format json"
     )]
     Robustness(RobustnessArguments),
     /// Find out which geometry an optimiser maximises the margin in, early and late, from a battery of probe problems.
@@ -101,8 +105,10 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint reproduce --list\n  limitpoint reproduce B\n  limitpoint reproduce B.thm5 B.ex4 --checks\n  limitpoint reproduce B --scale full --format json\n\nExits with 0 if every claim is certified and every form that is wrong in print is refuted, with 1 if not, with 2 if nothing could be run."
     )]
     Reproduce(Reproduce),
-    /// Print every instance of a concept with its formula and reference.
-    #[command(after_help = "Examples:\n  limitpoint list norms\n  limitpoint list optimisers --format json")]
+    /// Print every instance of a concept with its formula and reference, or all that can be set about one thing.
+    #[command(
+        after_help = "Examples:\n  limitpoint list norms\n  limitpoint list adam\n  limitpoint list stop.log10_loss\n  limitpoint list optimisers --format json"
+    )]
     List(List),
     /// Measure training steps per second, against PyTorch and JAX where a Python has them, or the judge's solvers.
     #[command(
@@ -112,9 +118,9 @@ pub enum Verb {
     /// List and fetch data sets.
     #[command(after_help = "Examples:\n  limitpoint data list\n  limitpoint data fetch mnist")]
     Data(Data),
-    /// Print the JSON schema of experiment files, for editors.
+    /// Print the JSON schema of experiment files, for editors, or all keys and columns as a page for people.
     #[command(
-        after_help = "Examples:\n  limitpoint schema > experiment.schema.json\n\nIn an editor with Taplo, put at the top of a file:\n  #:schema ./experiment.schema.json"
+        after_help = "Examples:\n  limitpoint schema > experiment.schema.json\n  limitpoint schema --markdown > reference.md\n\nIn an editor with Taplo, put at the top of a file:\n  #:schema ./experiment.schema.json"
     )]
     Schema(Schema),
     /// Say what this machine offers and whether something would keep a run from working.
@@ -132,14 +138,52 @@ pub enum Verb {
 /// Arguments of `list`.
 #[derive(Debug, Args)]
 pub struct List {
-    /// The concept.
-    pub concept: Concept,
+    /// A concept, or the name of anything in a recipe, such as adam, lp:3 or stop.log10_loss.
+    #[arg(value_name = "CONCEPT", value_parser = Listed::parser())]
+    pub what: Listed,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// What can be listed.
+/// What `list` is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listed {
+    /// All instances of a concept.
+    Concept(Concept),
+    /// One thing by its name.
+    Name(String),
+}
+
+/// Any word is taken; the help names the concepts.
+#[derive(Clone)]
+struct ListedParser;
+
+impl Listed {
+    fn parser() -> impl TypedValueParser<Value = Self> {
+        ListedParser
+    }
+}
+
+impl TypedValueParser for ListedParser {
+    type Value = Listed;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Listed, clap::Error> {
+        let word = StringValueParser::new().parse_ref(command, argument, value)?;
+        Ok(Concept::from_str(&word, false).map_or(Listed::Name(word), Listed::Concept))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Concept::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+    }
+}
+
+/// Concepts whose instances can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Concept {
     /// Geometries of steepest descent and margins.
@@ -177,7 +221,7 @@ pub enum Format {
 }
 
 /// Arguments of `bench`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Bench {
     /// Workloads to run: W1, W2, W3, W4, all of them by default; or `solve`, exact margins against cvxpy and SVC; or
     /// `attack`, Carlini–Wagner against foolbox; or `figure-1`, all runs of A Figure 1 against PyTorch; or `epoch`,
@@ -188,13 +232,13 @@ pub struct Bench {
     #[arg(long)]
     pub python: Option<PathBuf>,
     /// Seconds per measurement.
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, default_value_t = 2.0, value_parser = values::positive)]
     pub seconds: f64,
     /// Interleaved rounds; medians are reported.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = values::repetitions)]
     pub rounds: usize,
-    /// Threads of every contestant.
-    #[arg(long, default_value_t = 2)]
+    /// Threads of every contestant, at most one a core.
+    #[arg(long, default_value_t = 2, value_parser = values::at_least_one)]
     pub threads: usize,
     /// Also measure how cost grows with examples, width, depth and threads.
     #[arg(long)]

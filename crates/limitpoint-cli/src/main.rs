@@ -1,9 +1,12 @@
-//! The command line of limitpoint: translates arguments, prints results, maps failures to exit codes.
-//!
-//! Exit codes: 0 all is well, 1 a claim was not certified, 2 the command could not run.
+//! The command line of limitpoint: translates arguments, prints results, maps failures to exit codes (see `outcome`).
 
 mod args;
 mod commands;
+mod outcome;
+mod values;
+
+#[cfg(test)]
+mod examples_tests;
 
 use std::process::ExitCode;
 
@@ -12,7 +15,11 @@ use clap::Parser;
 use crate::args::{Arguments, Verb};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let format = outcome::wanted_format(std::env::args_os().map(|word| word.to_string_lossy().into_owned()));
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return outcome::misunderstood(&error, format),
+    };
     let outcome = match arguments.verb {
         Verb::Run(run) => commands::run::run(&run),
         Verb::Resume(resume) => commands::run::resume(&resume),
@@ -35,11 +42,5 @@ fn main() -> ExitCode {
         Verb::Doctor(doctor) => commands::doctor::run(&doctor),
         Verb::Completions(completions) => commands::completions::run(&completions),
     };
-    match outcome {
-        Ok(code) => code,
-        Err(error) => {
-            commands::complain(&error);
-            ExitCode::from(2)
-        }
-    }
+    outcome.unwrap_or_else(|error| outcome::fail(&error, format))
 }

@@ -133,7 +133,7 @@ fn killed_at_ten_random_moments_and_between_write_and_rename_a_run_resumes_bit_f
     complete(&recipe, &out);
     assert_same(&expected, &contents(&out), "ended between write and rename");
 
-    // Ctrl-C: a clean end with a checkpoint, exit code 2, and the way to go on
+    // Ctrl-C: a clean end with a checkpoint, exit code 130, and the way to go on
     let out = home.join("interrupted");
     let child = start(&recipe, &out, None);
     std::thread::sleep(duration.mul_f64(0.4));
@@ -141,7 +141,7 @@ fn killed_at_ten_random_moments_and_between_write_and_rename_a_run_resumes_bit_f
     Command::new("kill").args(["-INT", &pid]).status().expect("kill");
     let output = child.wait_with_output().expect("it ends");
     let talk = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && talk.contains("resume"), "{:?} {talk}", output.status);
+    assert!(output.status.code() == Some(130) && talk.contains("resume"), "{:?} {talk}", output.status);
     complete(&recipe, &out);
     assert_same(&expected, &contents(&out), "interrupted by Ctrl-C");
 

@@ -197,7 +197,7 @@ fn classes_name_the_example_and_the_class_it_is_told_from() {
 fn text_is_aligned_and_says_what_is_proven() {
     let folder = Folder::new("text");
     let data = folder.write("points.csv", b"2,1,1\n-1,-2,-1\n");
-    let output = limitpoint(&["solve", "margin", &data, "--norm", "linf"]);
+    let output = limitpoint(&["solve", "margin", &data, "--norm", "linf", "--header", "false"]);
     let text = stdout(&output);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{text}");
     for (key, words) in [("margin", "3"), ("gap", "proven between"), ("unique", "yes"), ("support", "2 rows")] {

@@ -15,6 +15,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`numeric`] | logarithms of tiny numbers, [`numeric::LogScaled`], compensated sums, random streams |
+//! | [`memory`] | how much memory there is, asked before it is taken |
 //! | [`linalg`] | matrices, products, singular values, polar factor, the fused kernels and the thread team |
 //! | [`params`] | the flat parameter vector and its named matrix blocks |
 //! | [`data`] | data sets, generators, embedded digits, loaders |
@@ -41,6 +42,7 @@
 
 pub mod catalogue;
 pub mod error;
+pub mod memory;
 pub mod numeric;
 
 pub mod linalg;

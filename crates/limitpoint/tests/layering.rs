@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Modules everyone may use.
-const OPEN: [&str; 3] = ["catalogue", "error", "numeric"];
+const OPEN: [&str; 4] = ["catalogue", "error", "memory", "numeric"];
 
 /// What runs experiments and asks the judge may know.
 const BELOW_CLAIMS: &[&str] = &[
@@ -36,6 +36,7 @@ const BELOW_CLAIMS: &[&str] = &[
 /// A module and the modules it may know, besides [`OPEN`] and itself.
 const TABLE: &[(&str, &[&str])] = &[
     ("catalogue", &[]),
+    ("memory", &[]),
     ("numeric", &[]),
     ("linalg", &[]),
     ("params", &["linalg"]),

@@ -17,6 +17,7 @@ use serde_json::json;
 
 use super::print;
 use crate::args::Format;
+use crate::values;
 
 /// Arguments of `advise`.
 #[derive(Debug, Args)]
@@ -46,13 +47,13 @@ pub struct Mirror {
     #[arg(long, value_name = "FAMILY", default_value = "hyperbolic")]
     pub potential: String,
     /// Number of inputs, without an experiment.
-    #[arg(long, value_name = "COUNT", conflicts_with = "experiment")]
+    #[arg(long, value_name = "COUNT", conflicts_with = "experiment", value_parser = values::at_least_one)]
     pub inputs: Option<usize>,
     /// Widths of the hidden ReLU layers, from the input on.
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', conflicts_with = "experiment")]
     pub widths: Vec<usize>,
     /// Number of outputs.
-    #[arg(long, value_name = "COUNT", default_value_t = 1, conflicts_with = "experiment")]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, conflicts_with = "experiment", value_parser = values::at_least_one)]
     pub outputs: usize,
     /// Deviation of the weights at the start, one for each layer or one for all; He's, √(2/fan-in), otherwise.
     #[arg(long, value_name = "SIGMAS", value_delimiter = ',')]
@@ -114,9 +115,6 @@ fn advise(arguments: &Mirror) -> anyhow::Result<ExitCode> {
 }
 
 fn of_shape(inputs: usize, widths: &[usize], outputs: usize) -> anyhow::Result<Subject> {
-    if inputs == 0 || outputs == 0 {
-        bail!("--inputs is {inputs} and --outputs {outputs}, but both must be at least 1");
-    }
     let network = Architecture::relu(inputs, widths, outputs, &Initialiser::HeNormal { scale: 1.0 })?;
     let shape: Vec<String> = [&[inputs], widths, &[outputs]].concat().iter().map(usize::to_string).collect();
     // entries between −1 and 1

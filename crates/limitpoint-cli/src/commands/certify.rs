@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::{print, report, say};
 use crate::args::Format;
+use crate::outcome::NO;
 
 /// Entries of margin problems that are solved for the lines of the report.
 const LARGEST_LINE: usize = 2_000_000;
@@ -75,7 +76,7 @@ pub fn run(arguments: &Certify) -> anyhow::Result<ExitCode> {
         Format::Json => print(&(serde_json::to_string_pretty(&output)? + "\n"))?,
         Format::Text => print(&text)?,
     }
-    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(NO) })
 }
 
 /// A run, its verdict, the claim and the numbers that decide it.

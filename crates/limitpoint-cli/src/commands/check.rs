@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{certify, print};
 use crate::args::Format;
+use crate::outcome;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -24,10 +25,11 @@ pub struct Check {
 
 /// Runs the verb.
 pub fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
-    let (mut text, mut output, mut all) = (String::new(), Vec::new(), true);
+    let (mut text, mut output, mut all, mut valid) = (String::new(), Vec::new(), true, true);
     for path in &arguments.certificates {
         let checked = check_certificate(path).with_context(|| format!("cannot check {}", path.display()))?;
         all &= checked.is_certified();
+        valid &= checked.disagreements.is_empty();
         let complaints: Vec<String> = checked.disagreements.iter().map(ToString::to_string).collect();
         text += &if complaints.is_empty() {
             certify::describe(&checked.certificate) + "  every number agrees\n"
@@ -47,5 +49,9 @@ pub fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
         Format::Json => print(&(serde_json::to_string_pretty(&output)? + "\n"))?,
         Format::Text => print(&text)?,
     }
-    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(match (valid, all) {
+        (false, _) => ExitCode::from(outcome::INVALID),
+        (true, false) => ExitCode::from(outcome::NO),
+        (true, true) => ExitCode::SUCCESS,
+    })
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use limitpoint::experiments::{ExperimentRecord, Metrics, analyse};
 use serde::Serialize;
 
-use super::{print, table};
+use super::{print, print_as_is, table};
 use crate::args::Format;
 
 /// Arguments of `compare`.
@@ -83,7 +83,8 @@ pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
             print(&(serde_json::to_string_pretty(&output)? + "\n"))?;
         }
         Format::Text => {
-            let mut text = table::summary(&summary, table::colours());
+            print_as_is(&table::summary(&summary, table::colours()))?;
+            let mut text = String::new();
             for Pair { run, folders: [a, b], difference } in &pairs {
                 let (a, b) = (short(a), short(b));
                 text += &match difference {

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::data::{Presence, presence};
 use crate::args::Format;
+use crate::outcome::NO;
 
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
@@ -49,7 +50,7 @@ pub fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
         Format::Text => describe(&found),
     };
     super::print(&text)?;
-    Ok(if found.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if found.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NO) })
 }
 
 fn examine() -> Examination {

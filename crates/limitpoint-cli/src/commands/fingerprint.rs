@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::{print, say};
 use crate::args::Format;
+use crate::values;
 
 /// Arguments of `fingerprint`.
 #[derive(Debug, Args)]
@@ -22,16 +23,16 @@ pub struct FingerprintArguments {
     #[arg(value_name = "OPTIMISER", required = true)]
     pub optimisers: Vec<String>,
     /// A constant step size, instead of steps that follow the loss.
-    #[arg(long, value_name = "RATE", conflicts_with = "schedule", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE", conflicts_with = "schedule", allow_hyphen_values = true, value_parser = values::finite)]
     pub rate: Option<f64>,
     /// Any other rule for step sizes, such as 'linear-bound(c=1)'; see `limitpoint list schedules`.
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Option<String>,
-    /// Starts per probe: the origin, then random points.
+    /// Starts per probe, at most 100: the origin, then random points.
     #[arg(long, value_name = "COUNT", default_value_t = 2)]
     pub seeds: usize,
     /// End runs at this loss, as a power of ten such as -1000.
-    #[arg(long, value_name = "EXPONENT", allow_hyphen_values = true)]
+    #[arg(long, value_name = "EXPONENT", allow_hyphen_values = true, value_parser = values::finite)]
     pub log10_loss: Option<f64>,
     /// The most steps of a run.
     #[arg(long, value_name = "COUNT")]

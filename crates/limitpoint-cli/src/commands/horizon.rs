@@ -10,6 +10,7 @@ use limitpoint::report::horizon_page;
 
 use super::{print, say};
 use crate::args::Format;
+use crate::outcome::NO;
 
 /// Arguments of `horizon`.
 #[derive(Debug, Args)]
@@ -41,7 +42,7 @@ pub fn run(arguments: &HorizonArguments) -> anyhow::Result<ExitCode> {
         write_atomically(&page, horizon_page(&survey).as_bytes())?;
         say(&page.display().to_string());
     }
-    Ok(if survey.has_limit() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if survey.has_limit() { ExitCode::SUCCESS } else { ExitCode::from(NO) })
 }
 
 /// The answer, what stands behind it, and the gauge at finite scales.

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 
 use super::print;
 use crate::args::Format;
+use crate::outcome::NO;
+use crate::values;
 
 /// Arguments of `polish`.
 #[derive(Debug, Args)]
@@ -21,10 +23,10 @@ pub struct Polish {
     #[arg(long, value_name = "NORM")]
     pub norm: Option<NormSpec>,
     /// The τ to reach.
-    #[arg(long, default_value_t = PolishSettings::default().target)]
+    #[arg(long, default_value_t = PolishSettings::default().target, value_parser = values::not_negative)]
     pub target: f64,
     /// Most convex or tangent problems.
-    #[arg(long, default_value_t = PolishSettings::default().rounds)]
+    #[arg(long, default_value_t = PolishSettings::default().rounds, value_parser = values::at_least_one)]
     pub rounds: usize,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
@@ -45,7 +47,7 @@ pub fn run(arguments: &Polish) -> anyhow::Result<ExitCode> {
         Format::Json => print(&(serde_json::to_string_pretty(&output)? + "\n"))?,
         Format::Text => print(&text)?,
     }
-    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(NO) })
 }
 
 fn method(method: PolishMethod) -> &'static str {

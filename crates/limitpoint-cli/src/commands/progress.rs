@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use limitpoint::experiments::{Progress, RunManifest, Status, Watcher};
 
-use super::say;
+use super::{harmless, say};
 
 /// Says nothing.
 pub struct Silence;
@@ -95,7 +95,7 @@ impl Watcher for Lines {
     }
 
     fn note(&self, run: usize, text: &str) {
-        let line = format!("{}: {text}", self.labels[run]);
+        let line = harmless(&format!("{}: {text}", self.labels[run]));
         match &self.bars {
             Some((all, _)) => {
                 let _ = all.println(line);
@@ -113,7 +113,10 @@ impl Watcher for Lines {
         let label = format!("{:width$}", self.labels[run], width = self.width);
         let line = format!(
             "{label}  {mark}  {} steps, log10 L {:.2}, {:.1} s: {}",
-            manifest.steps, manifest.log10_loss, manifest.timings.seconds, manifest.stop
+            manifest.steps,
+            manifest.log10_loss,
+            manifest.timings.seconds,
+            harmless(&manifest.stop)
         );
         match &self.bars {
             Some((all, bars)) => {

@@ -7,9 +7,11 @@ use anyhow::bail;
 use clap::Args;
 use limitpoint::diagnostics::{Approach, RateBound, RateReport, RateSettings};
 use limitpoint::experiments::{ExperimentRecord, rates};
+use limitpoint::norms::NormSpec;
 
 use super::print;
 use crate::args::Format;
+use crate::values;
 
 /// Arguments of `rates`.
 #[derive(Debug, Args)]
@@ -17,11 +19,14 @@ pub struct Rates {
     /// The folder of an experiment.
     pub folder: PathBuf,
     /// Confidence of the intervals.
-    #[arg(long, default_value_t = 0.95)]
+    #[arg(long, default_value_t = 0.95, value_parser = values::positive)]
     pub confidence: f64,
     /// Share of the span of ln ln t that counts as late.
-    #[arg(long, default_value_t = 0.5)]
+    #[arg(long, default_value_t = 0.5, value_parser = values::positive)]
     pub late: f64,
+    /// The norm whose size and margin are fitted, such as `l2` or `spectral`; the one of each optimiser by default.
+    #[arg(long, value_name = "NORM")]
+    pub norm: Option<NormSpec>,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -30,9 +35,10 @@ pub struct Rates {
 /// Runs the verb.
 pub fn run(arguments: &Rates) -> anyhow::Result<ExitCode> {
     let record = ExperimentRecord::load(&arguments.folder)?;
-    let fitted = rates(&record, &RateSettings { confidence: arguments.confidence, late: arguments.late });
-    if fitted.iter().all(|group| group.outcome.is_err())
-        && let (Format::Text, Some(Err(error))) = (arguments.format, fitted.first().map(|group| &group.outcome))
+    let settings = RateSettings { confidence: arguments.confidence, late: arguments.late };
+    let fitted = rates(&record, &settings, arguments.norm.as_ref());
+    if let Some(Err(error)) = fitted.first().map(|group| &group.outcome)
+        && fitted.iter().all(|group| group.outcome.is_err())
     {
         bail!("nothing could be fitted: {error}");
     }
@@ -44,7 +50,7 @@ pub fn run(arguments: &Rates) -> anyhow::Result<ExitCode> {
                 let runs = if group.runs == 1 { "1 run".to_owned() } else { format!("{} runs", group.runs) };
                 text += &format!("{}, {}, degree {}, {runs}\n", group.optimiser, group.norm, group.degree);
                 match &group.outcome {
-                    Ok(report) => text += &table(report),
+                    Ok(report) => text += &table(report, group.alpha),
                     Err(error) => text += &format!("  not fitted: {error}\n"),
                 }
             }
@@ -54,7 +60,7 @@ pub fn run(arguments: &Rates) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(report: &RateReport) -> String {
+fn table(report: &RateReport, alpha: f64) -> String {
     let mut out = String::new();
     for fit in &report.fits {
         let sign = match fit.bound {
@@ -79,7 +85,7 @@ fn table(report: &RateReport) -> String {
     }
     if let Some(constant) = &report.constant {
         out += &format!(
-            "  L t (ln t)^(2−2/L) · L²γ^(2/L)  tends to 1: {:.4} at first, {:.4} at last\n",
+            "  L t (ln t)^(2−{alpha}/L) · L²γ^({alpha}/L)  tends to 1: {:.4} at first, {:.4} at last\n",
             constant.first, constant.last
         );
     }

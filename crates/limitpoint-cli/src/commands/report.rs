@@ -7,7 +7,7 @@ use clap::Args;
 use limitpoint::experiments::{Analysis, ExperimentRecord, analyse, write_atomically};
 use limitpoint::report::{figures, html};
 
-use super::{print, table};
+use super::{print, print_as_is, table};
 use crate::args::Format;
 
 /// Arguments of `report`.
@@ -37,7 +37,8 @@ pub fn run(arguments: &Report) -> anyhow::Result<ExitCode> {
             print(&(serde_json::to_string_pretty(&output)? + "\n"))?;
         }
         Format::Text => {
-            let mut text = table::summary(&analysis.summary, table::colours()) + "\n";
+            print_as_is(&(table::summary(&analysis.summary, table::colours()) + "\n"))?;
+            let mut text = String::new();
             for path in std::iter::once(&page).chain(&figures) {
                 text += &format!("{}\n", path.display());
             }

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::{print, say};
 use crate::args::Format;
+use crate::outcome::NO;
 
 /// Arguments of `reproduce`.
 #[derive(Debug, Args)]
@@ -76,7 +77,7 @@ pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
             print(&format!("\n{expected} of {} verdicts as expected\n{}\n", records.len(), page.display()))?;
         }
     }
-    Ok(if expected == records.len() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if expected == records.len() { ExitCode::SUCCESS } else { ExitCode::from(NO) })
 }
 
 /// The claims that ids name, each once, in the order of the papers.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::{print, say};
 use crate::args::Format;
+use crate::values;
 
 /// Steps of Adam for each constant of Carlini–Wagner unless told otherwise: a tenth of what foolbox makes.
 const STEPS: usize = 1000;
@@ -28,16 +29,16 @@ pub struct RobustnessArguments {
     #[arg(long = "attack", value_name = "ATTACK")]
     pub attacks: Vec<AttackSpec>,
     /// Examples of each part of the data, the first ones.
-    #[arg(long, value_name = "COUNT", default_value_t = 200)]
+    #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = values::at_least_one)]
     pub count: usize,
     /// Which part of the data.
     #[arg(long, value_enum, default_value_t)]
     pub split: Split,
     /// Where inputs live, as two numbers; by default 0,1, widened to hold the data.
-    #[arg(long = "box", value_name = "LOWEST,HIGHEST", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(long = "box", value_name = "LOWEST,HIGHEST", value_delimiter = ',', allow_hyphen_values = true, value_parser = values::finite)]
     pub bounds: Option<Vec<f64>>,
-    /// Threads; all cores by default. Results do not depend on it.
-    #[arg(long)]
+    /// Threads, at most one a core; all cores by default. Results do not depend on it.
+    #[arg(long, value_name = "COUNT", value_parser = values::at_least_one)]
     pub threads: Option<usize>,
     /// Where robustness.json, robustness.html and figures are written.
     #[arg(long, value_name = "FOLDER")]
@@ -96,9 +97,6 @@ pub fn run(arguments: &RobustnessArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn options(arguments: &RobustnessArguments) -> anyhow::Result<RobustnessOptions> {
-    if arguments.count == 0 {
-        bail!("--count is 0, but must be at least 1");
-    }
     let bounds = match arguments.bounds.as_deref() {
         None => None,
         Some([lowest, highest]) => Some([*lowest, *highest]),
@@ -114,8 +112,7 @@ fn options(arguments: &RobustnessArguments) -> anyhow::Result<RobustnessOptions>
         Split::Test => vec![Part::Test],
         Split::Both => vec![Part::Train, Part::Test],
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = arguments.threads.unwrap_or(cores).max(1);
+    let threads = values::threads(arguments.threads, false);
     Ok(RobustnessOptions { attacks, parts, count: Some(arguments.count), bounds, threads })
 }
 

@@ -8,13 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, bail};
 use clap::Args;
 use limitpoint::experiments::{
-    Experiment, ExperimentManifest, ExperimentRecord, RecipeSource, RunManifest, RunOptions, Status, analyse, plan,
+    Experiment, ExperimentManifest, ExperimentRecord, Plan, RecipeSource, RunManifest, RunOptions, Status, analyse,
+    plan,
 };
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::progress::{Lines, Silence};
-use super::{print, report, say, table};
+use super::{in_one_line, print, print_as_is, report, say, table};
 use crate::args::Format;
+use crate::{outcome, values};
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -53,8 +56,8 @@ pub struct Resume {
 /// What `run` and `resume` have in common.
 #[derive(Debug, Args)]
 pub struct Shared {
-    /// Threads over all runs together; all cores by default. Results do not depend on it.
-    #[arg(long, value_name = "COUNT")]
+    /// Threads over all runs together, at most one a core; all cores by default. Results do not depend on it.
+    #[arg(long, value_name = "COUNT", value_parser = values::at_least_one)]
     pub threads: Option<usize>,
     /// Folder with data sets; the environment variable LIMITPOINT_DATA otherwise.
     #[arg(long, value_name = "FOLDER")]
@@ -84,12 +87,7 @@ pub fn run(arguments: &Run) -> anyhow::Result<ExitCode> {
     let source = RecipeSource::find(&name)?;
     let plan = plan(&source, &overrides)?;
     if arguments.print_config {
-        let texts = plan.points.iter().map(|point| {
-            let heading: String = point.settings.iter().map(|(key, value)| format!("# {key} = {value}\n")).collect();
-            Ok(heading + &point.recipe.to_toml()?)
-        });
-        print(&texts.collect::<anyhow::Result<Vec<String>>>()?.join("\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return print_config(&plan, arguments.shared.format);
     }
     let points: Vec<_> = plan.points.iter().map(|point| (point.settings.clone(), point.recipe.clone())).collect();
     let experiment = Experiment::new(&plan.name, &points)?;
@@ -107,6 +105,33 @@ pub fn run(arguments: &Run) -> anyhow::Result<ExitCode> {
         None => free_folder(&plan.name),
     };
     execute(&experiment, &folder, &arguments.shared)
+}
+
+/// The resolved recipe of every point: TOML, or JSON with the same TOML beside it.
+fn print_config(plan: &Plan, format: Format) -> anyhow::Result<ExitCode> {
+    let mut texts = Vec::new();
+    for point in &plan.points {
+        let heading: String = point
+            .settings
+            .iter()
+            .map(|(key, value)| format!("# {} = {}\n", in_one_line(key), in_one_line(value)))
+            .collect();
+        texts.push(heading + &point.recipe.to_toml()?);
+    }
+    match format {
+        Format::Text => print(&texts.join("\n"))?,
+        Format::Json => {
+            let points: Vec<Value> = plan
+                .points
+                .iter()
+                .zip(&texts)
+                .map(|(point, toml)| json!({ "settings": point.settings, "recipe": point.recipe, "toml": toml }))
+                .collect();
+            let output = json!({ "name": plan.name, "swept": plan.swept, "points": points });
+            print(&(serde_json::to_string_pretty(&output)? + "\n"))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Runs the verb `resume`.
@@ -136,11 +161,7 @@ struct Output<'a> {
 
 fn execute(experiment: &Experiment, folder: &Path, shared: &Shared) -> anyhow::Result<ExitCode> {
     use_data_folder(shared.data_dir.as_deref());
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = shared.threads.unwrap_or(cores);
-    if threads == 0 {
-        bail!("--threads is 0, but must be at least 1");
-    }
+    let threads = values::threads(shared.threads, shared.quiet);
     let interrupt = catch_interrupts()?;
     let labels: Vec<String> = experiment.tasks().iter().map(|task| task.label.name.clone()).collect();
     let lines = (!shared.quiet).then(|| Lines::new(&labels));
@@ -154,7 +175,11 @@ fn execute(experiment: &Experiment, folder: &Path, shared: &Shared) -> anyhow::R
     let manifests = outcome?;
     if manifests.iter().any(|manifest| manifest.status == Status::Interrupted) {
         say(&format!("interrupted; go on with: limitpoint resume {}", folder.display()));
-        return Ok(ExitCode::from(2));
+        if shared.format == Format::Json {
+            let output = json!({ "folder": folder, "interrupted": true, "runs": manifests });
+            print(&(serde_json::to_string_pretty(&output)? + "\n"))?;
+        }
+        return Ok(ExitCode::from(outcome::INTERRUPTED));
     }
     let record = ExperimentRecord::load(folder)?;
     let analysis = analyse(&record);
@@ -173,7 +198,8 @@ fn execute(experiment: &Experiment, folder: &Path, shared: &Shared) -> anyhow::R
             print(&(serde_json::to_string_pretty(&output)? + "\n"))?;
         }
         Format::Text => {
-            let mut text = table::summary(&analysis.summary, table::colours());
+            print_as_is(&table::summary(&analysis.summary, table::colours()))?;
+            let mut text = String::new();
             for manifest in manifests.iter().filter(|manifest| !manifest.healthy) {
                 text += &format!("{}: {}\n", manifest.label.name, manifest.stop);
             }
@@ -183,7 +209,7 @@ fn execute(experiment: &Experiment, folder: &Path, shared: &Shared) -> anyhow::R
         }
     }
     let healthy = manifests.iter().all(|manifest| manifest.healthy);
-    Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(outcome::NO) })
 }
 
 /// Tells the loaders where data sets are.
@@ -200,7 +226,7 @@ fn catch_interrupts() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::clone(&interrupt);
     ctrlc::set_handler(move || {
         if flag.swap(true, Ordering::Relaxed) {
-            std::process::abort();
+            std::process::exit(i32::from(outcome::INTERRUPTED));
         }
     })
     .context("cannot listen to Ctrl-C")?;

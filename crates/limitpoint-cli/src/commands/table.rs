@@ -4,6 +4,8 @@ use std::io::IsTerminal;
 
 use limitpoint::experiments::Summary;
 
+use super::in_one_line;
+
 /// Whether stdout wants colours: a terminal, and no NO_COLOR in the environment.
 pub fn colours() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -14,23 +16,23 @@ pub fn summary(summary: &Summary, colours: bool) -> String {
     if summary.rows.is_empty() {
         return String::new();
     }
-    let first = summary.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
+    let first = summary.rows.iter().map(|row| in_one_line(&row.label).chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = summary
         .columns
         .iter()
         .enumerate()
         .map(|(c, column)| {
             let cells = summary.rows.iter().map(|row| row.cells.get(c).map_or(0, |cell| cell.text.chars().count()));
-            cells.max().unwrap_or(0).max(column.label.chars().count())
+            cells.max().unwrap_or(0).max(in_one_line(&column.label).chars().count())
         })
         .collect();
     let mut out = " ".repeat(first);
     for (column, width) in summary.columns.iter().zip(&widths) {
-        out += &format!("  {:>width$} ", column.label);
+        out += &format!("  {:>width$} ", in_one_line(&column.label));
     }
     out = out.trim_end().to_owned() + "\n";
     for row in &summary.rows {
-        let mut line = format!("{:first$}", row.label);
+        let mut line = format!("{:first$}", in_one_line(&row.label));
         for (cell, width) in row.cells.iter().zip(&widths) {
             let mark = if cell.winner { "*" } else { " " };
             let text = format!("{:>width$}{mark}", cell.text);

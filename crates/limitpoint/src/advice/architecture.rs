@@ -52,6 +52,9 @@ impl Architecture {
         outputs: usize,
         start: &Initialiser,
     ) -> Result<Self, AdviceError> {
+        // one example of this many inputs is an allocation too
+        let fits = model.footprint(1, inputs, outputs).require();
+        fits.map_err(|error| AdviceError::Model(Box::new(error.into())))?;
         let built = model.build(&Matrix::zeros(1, inputs), outputs, Compute::default());
         let built = built.map_err(|error: ModelError| AdviceError::Model(Box::new(error)))?;
         Self::of_layout(built.layout(), built.homogeneity(), start)

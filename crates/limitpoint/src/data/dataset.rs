@@ -90,6 +90,8 @@ pub struct Dataset {
     pub targets: Targets,
     /// Shape of an example: `[d]`, `[rows, columns]` or `[channels, rows, columns]`.
     pub input_shape: Vec<usize>,
+    /// What a reader had to decide by itself, in sentences for whoever gave the file.
+    pub notes: Vec<String>,
 }
 
 impl Dataset {
@@ -139,7 +141,7 @@ impl Dataset {
         };
         match wrong {
             Some((row, value, remedy)) => Err(DataError::Target { name, row, value, remedy }),
-            None => Ok(Self { name, inputs, targets, input_shape }),
+            None => Ok(Self { name, inputs, targets, input_shape, notes: Vec::new() }),
         }
     }
 
@@ -179,6 +181,7 @@ impl Dataset {
             inputs: self.inputs.select(indices),
             targets: self.targets.select(indices),
             input_shape: self.input_shape.clone(),
+            notes: self.notes.clone(),
         })
     }
 

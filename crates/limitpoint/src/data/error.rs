@@ -117,6 +117,9 @@ pub enum DataError {
         /// The range.
         allowed: String,
     },
+    /// More examples than there is memory for.
+    #[error(transparent)]
+    TooLarge(#[from] crate::memory::TooLarge),
     /// A generator never produced both labels.
     #[error(
         "{name}: all {attempts} draws had a single label; raise the number of examples or of teacher neurons, or change the seed"

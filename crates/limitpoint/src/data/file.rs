@@ -64,7 +64,7 @@ impl FileFormat {
 /// | `targets-path`, `test-targets-path` | none | targets in their own file (npy, idx) |
 /// | `inputs`, `targets` | `X`, `y` | names of the arrays (npz, safetensors) |
 /// | `target` | last | target column by title or number from 0 (csv, npy tables) |
-/// | `header` | by the first line | whether the first line holds titles (csv) |
+/// | `header` | by the first line: titles if no field is a number, refused if some are | whether it holds titles (csv) |
 /// | `delimiter` | `,` (tab for .tsv) | character between fields (csv) |
 /// | `dimension` | largest index | number of inputs (svmlight) |
 /// | `count` | all | training examples, drawn by the stream `split`; the others become the test set |
@@ -99,7 +99,7 @@ pub struct File {
     /// Column of the targets; the last if absent.
     #[serde(default)]
     pub target: Option<TargetColumn>,
-    /// Whether the first line holds titles.
+    /// Whether the first line of a table holds titles; if absent it does where none of its fields is a number.
     #[serde(default)]
     pub header: Option<bool>,
     /// Character between fields.
@@ -195,6 +195,7 @@ impl File {
         let name = path.file_name().map_or_else(|| file.clone(), |name| name.to_string_lossy().into_owned());
         let inputs_key = self.inputs.as_deref().unwrap_or("X");
         let targets_key = self.targets.as_deref().unwrap_or("y");
+        let mut notes = Vec::new();
         let (inputs, targets) = match format {
             FileFormat::Npy => {
                 let array = npy::parse_npy(&bytes, &file)?;
@@ -222,16 +223,18 @@ impl File {
                 let tabs = name.to_lowercase().trim_end_matches(".gz").ends_with(".tsv");
                 let delimiter = self.delimiter.unwrap_or(if tabs { '\t' } else { ',' });
                 let Some(delimiter) =
-                    u8::try_from(delimiter).ok().filter(|byte| byte.is_ascii() && !b"\"\r\n".contains(byte))
+                    u8::try_from(delimiter).ok().filter(|byte| !byte.is_ascii_alphanumeric() && separates(*byte))
                 else {
                     return Err(DataError::setting(
                         "delimiter",
                         format!("{delimiter:?}"),
-                        "an ASCII character that is no quote or line end",
+                        "an ASCII character that no number, quote or line end is made of",
                     ));
                 };
                 let layout = TableLayout { header: self.header, delimiter, target: self.target.as_ref() };
-                csv_table::parse(&bytes, &file, layout)?
+                let table = csv_table::parse(&bytes, &file, layout)?;
+                notes.extend(table.note);
+                (table.inputs, table.targets)
             }
             FileFormat::Svmlight => {
                 let (inputs, targets) = svmlight::parse(&bytes, &file, dimension, sparse)?;
@@ -262,7 +265,7 @@ impl File {
                 (Array { shape, values }, images.labels.iter().map(|&label| f64::from(label)).collect())
             }
         };
-        assemble(&name, inputs, targets, task)
+        Ok(Dataset { notes, ..assemble(&name, inputs, targets, task)? })
     }
 
     /// A two-dimensional array as inputs and one target column.
@@ -281,6 +284,11 @@ impl File {
             array.values.iter().enumerate().filter(|(i, _)| i % columns != target).map(|(_, &value)| value).collect();
         Ok((Array { shape: vec![rows, columns - 1], values }, targets))
     }
+}
+
+/// Whether a byte can stand between numbers.
+fn separates(byte: u8) -> bool {
+    byte.is_ascii() && !b"\"\r\n+-.".contains(&byte)
 }
 
 /// The values of an array that is one column or one row.

@@ -182,6 +182,24 @@ pub enum InputsView<'a> {
     Sparse(&'a Arc<SparseMatrix>),
 }
 
+impl InputsView<'_> {
+    /// Number of examples.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Dense(matrix) => matrix.rows,
+            Self::Sparse(matrix) => matrix.rows(),
+        }
+    }
+
+    /// Number of inputs of an example.
+    pub fn cols(&self) -> usize {
+        match self {
+            Self::Dense(matrix) => matrix.cols,
+            Self::Sparse(matrix) => matrix.cols(),
+        }
+    }
+}
+
 impl<'a> From<&'a Inputs> for InputsView<'a> {
     fn from(inputs: &'a Inputs) -> Self {
         match inputs {

@@ -69,8 +69,10 @@ pub use teacher::{ReluTeacher, TeacherNeuron};
 pub use teacher_student::TeacherStudent;
 pub use transforms::{Normalisation, Standardisation};
 
-/// The most values a generator makes (8 GiB as `f64`).
-const MAX_GENERATED_VALUES: usize = 1 << 30;
+use crate::memory::{bytes, require};
+
+/// Bytes that a generated value takes: itself, and itself once more while examples are shaped and copied.
+const GENERATED: usize = 16;
 
 /// Refuses a count below `least` or more values than fit in memory.
 fn check_size(counts: &[(&'static str, usize, usize)], dimension: usize) -> Result<(), DataError> {
@@ -78,10 +80,11 @@ fn check_size(counts: &[(&'static str, usize, usize)], dimension: usize) -> Resu
         if value < least {
             return Err(DataError::setting(setting, value, format!("at least {least}")));
         }
-        if value.checked_mul(dimension.max(1)).is_none_or(|values| values > MAX_GENERATED_VALUES) {
-            let allowed = format!("at most {} at dimension {dimension}", MAX_GENERATED_VALUES / dimension.max(1));
-            return Err(DataError::setting(setting, value, allowed));
-        }
+        let what = match dimension {
+            0 | 1 => format!("{setting} = {value}"),
+            _ => format!("{setting} = {value} with {dimension} numbers each"),
+        };
+        require(what, bytes(&[value, dimension.max(1)], GENERATED), "ask for fewer")?;
     }
     Ok(())
 }

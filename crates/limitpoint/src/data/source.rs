@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::DataError;
+use crate::memory::{bytes as values_as_bytes, require};
 
 /// The most values a file may expand to (2 GiB as `f64`; CIFAR-10's training images need 57 % of it).
 pub(crate) const MAX_FILE_VALUES: usize = 1 << 28;
@@ -64,6 +65,7 @@ impl<'a> Source<'a> {
             return Err(self.refuse("header", problem, "the file is damaged or cut short; fetch or write it again"));
         }
         self.bound(count)?;
+        require(format!("{}: {count} values", self.file), values_as_bytes(&[count], 8), "store fewer examples")?;
         Ok(count)
     }
 
@@ -97,6 +99,8 @@ impl<'a> Source<'a> {
 /// The bytes of a file, refused when they are too many to be data for this program.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     let file = std::fs::File::open(path).map_err(|error| DataError::io(path, error))?;
+    let length = file.metadata().map_err(|error| DataError::io(path, error))?.len();
+    require(path.display().to_string(), u128::from(length), "store fewer examples")?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| DataError::io(path, error))?;
     if bytes.len() > MAX_FILE_BYTES {

@@ -19,6 +19,7 @@
 
 mod balance;
 mod bracket;
+mod columns;
 mod course;
 mod descent_margin;
 mod kkt;
@@ -32,6 +33,7 @@ mod shape;
 
 pub use balance::{Balance, neuron_balance};
 pub use bracket::{MarginBracket, feature_bound, margin_bracket, sparse_feature_bound};
+pub use columns::{COLUMNS, ColumnMeaning};
 pub use course::DirectionCourse;
 pub use descent_margin::DescentMargin;
 pub use kkt::{KktMeasure, alignment, kkt_measure, stationarity_residual};

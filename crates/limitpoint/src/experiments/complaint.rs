@@ -200,6 +200,12 @@ pub enum RecipeError {
          stop.seconds, stop.direction or stop.certificate"
     )]
     NeverStops,
+    /// A distance or density of 0.
+    #[error("{key} is 0, but must be at least 1; leave it out for the usual one")]
+    Zero {
+        /// The setting.
+        key: &'static str,
+    },
     /// A certificate in a norm that is not measured.
     #[error(
         "stop.certificate waits for the norm '{norm}', which is not observed; add it to observe.norms, now {observed}"

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::RunError;
 use super::certify::certificate_record;
 use super::files::{RecordError, create_folder, read_text, remove_temporaries, write_atomically};
+use super::fit::{require_memory, require_tasks};
 use super::journal::{hexadecimal, partial_name};
 use super::judge::{AT_ONCE, JudgeRecord, judge};
 use super::manifest::{ExperimentManifest, RunManifest, Status};
@@ -45,6 +46,7 @@ impl Experiment {
     /// All runs of a recipe and its sweep points; `points` are the settings and recipes of the sweep.
     pub fn new(name: &str, points: &[(Vec<(String, String)>, Recipe)]) -> Result<Self, RunError> {
         let recipe = points.first().map(|point| point.1.clone()).ok_or(RunError::Nothing)?;
+        require_tasks(points)?;
         let mut tasks: Vec<Task> = points.iter().flat_map(|(settings, recipe)| Task::all(recipe, settings)).collect();
         make_names_unique(&mut tasks);
         if tasks.is_empty() {
@@ -77,9 +79,15 @@ impl Experiment {
     /// Runs everything that is not complete yet, in parallel, each run deterministic by itself. A run that fails does
     /// not keep the others from going on; a full disk does.
     pub fn run(&self, folder: &Path, options: &RunOptions) -> Result<Vec<RunManifest>, RunError> {
+        let data = self.load_data()?;
+        require_memory(self.tasks.iter().map(|task| (task, &data[&data_key(task)].0.train)), options.threads)?;
         create_folder(folder)?;
         remove_temporaries(folder)?;
-        let data = self.load_data()?;
+        // the same file gives the same notes whatever the seed: they are told once, with the first run
+        let splits = self.tasks.iter().map(|task| &data[&data_key(task)].0);
+        let notes =
+            splits.flat_map(|split| std::iter::once(&split.train).chain(&split.test)).flat_map(|set| &set.notes);
+        notes.collect::<std::collections::BTreeSet<_>>().into_iter().for_each(|note| options.watcher.note(0, note));
         self.prepare(folder, &data)?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(options.threads.max(1))

@@ -9,7 +9,10 @@
 
 // recipes: from files and overrides to what is run
 mod complaint;
+mod glossary;
 mod node;
+#[cfg(test)]
+mod number_tests;
 mod overrides;
 mod plan;
 mod ranges;
@@ -29,8 +32,10 @@ mod walk;
 // runs: from a task to its files, and back after an interruption
 mod admissible;
 mod checkpoint;
+mod damage;
 mod experiment;
 mod files;
+mod fit;
 mod journal;
 mod manifest;
 mod metrics;
@@ -63,9 +68,11 @@ pub use certify::{
 };
 pub use checkpoint::{RunState, load_checkpoint, save_checkpoint};
 pub use complaint::{Hint, RecipeError, Spot};
+pub use damage::is_damage;
 pub use ensemble::ensemble;
 pub use experiment::{Experiment, RunOptions};
 pub use files::{RecordError, write_atomically};
+pub use glossary::{Instance, Setting, columns, explain, glossary, recipe_keys};
 pub use journal::Mark;
 pub use judge::{JudgeRecord, Optimum};
 pub use manifest::{ExperimentManifest, Machine, RunManifest, Status, Timings};

@@ -9,9 +9,23 @@ use serde::forward_to_deserialize_any;
 use super::complaint::{Hint, RecipeError, Spot};
 use super::node::{Entry, Kind, Node};
 
-/// Reads a specification from a tree.
+/// Reads a specification from a tree. NaN is no setting, and infinity is one only as the exponent `p` of a norm.
 pub(super) fn read<T: DeserializeOwned>(node: &Node) -> Result<T, RecipeError> {
+    require_numbers(node, "")?;
     T::deserialize(node).map_err(|refusal| refusal.at(&node.spot).into())
+}
+
+/// Refuses values that are written as numbers and are none.
+fn require_numbers(node: &Node, key: &str) -> Result<(), RecipeError> {
+    match &node.kind {
+        Kind::Float(number) if !number.is_finite() && !(key == "p" && *number == f64::INFINITY) => {
+            let named = if key.is_empty() { "this".to_owned() } else { format!("'{key}'") };
+            Err(RecipeError::value(&node.spot, format!("{named} should be a finite number, but is {number}")))
+        }
+        Kind::List(items) => items.iter().try_for_each(|item| require_numbers(item, key)),
+        Kind::Table(table) => table.iter().try_for_each(|(key, entry)| require_numbers(&entry.node, key)),
+        _ => Ok(()),
+    }
 }
 
 /// A refusal on its way up: the innermost place, and the keys passed since.
@@ -77,7 +91,10 @@ impl From<Refusal> for RecipeError {
 /// What serde calls a type, as a person would.
 fn in_words(expected: &str) -> String {
     match expected {
-        "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number, 0 or more".into(),
+        "usize" | "u64" => "a whole number, 0 or more".into(),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "u16" => format!("a whole number from 0 to {}", u16::MAX),
+        "u8" => format!("a whole number from 0 to {}", u8::MAX),
         "isize" | "i64" | "i32" | "i16" | "i8" => "a whole number".into(),
         "f64" | "f32" => "a number".into(),
         "a string" | "path string" => "a text in quotes".into(),

@@ -1,10 +1,14 @@
 //! The whole recipe of an experiment, as its TOML file says it once bases and overrides are resolved.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::complaint::{Hint, RecipeError};
+use super::complaint::{Hint, RecipeError, Text};
+use super::node::Node;
+use super::read::read;
 use crate::data::DataSpec;
 use crate::diagnostics::ProbeSpec;
 use crate::driver::Batching;
@@ -111,6 +115,14 @@ impl Recipe {
         if self.stop == Stop::default() {
             return Err(RecipeError::NeverStops);
         }
+        let distance = match self.observe.spacing {
+            Spacing::Logarithmic { per_decade } => ("observe.spacing.logarithmic.per_decade", u64::from(per_decade)),
+            Spacing::Linear { every } => ("observe.spacing.linear.every", every),
+        };
+        let distances = [distance, ("observe.checkpoint_every", self.observe.checkpoint_every.unwrap_or(1))];
+        if let Some((key, _)) = distances.into_iter().find(|(_, distance)| *distance == 0) {
+            return Err(RecipeError::Zero { key });
+        }
         match &self.stop.certificate {
             Some(rule) if !self.observe.norms.contains(&rule.norm) => {
                 let observed: Vec<String> = self.observe.norms.iter().map(NormSpec::to_string).collect();
@@ -129,7 +141,9 @@ impl Recipe {
 
     /// Reads a recipe that [`Recipe::to_toml`] wrote.
     pub fn from_resolved(text: &str) -> Result<Self, super::RunError> {
-        toml::from_str(text).map_err(|error| super::RunError::Unreadable(error.to_string()))
+        let text = Text { name: "config.toml".to_owned(), content: text.to_owned(), is_override: false };
+        let unreadable = |error: RecipeError| super::RunError::Unreadable(error.to_string());
+        read(&Node::document(&Arc::new(text)).map_err(unreadable)?).map_err(unreadable)
     }
 }
 

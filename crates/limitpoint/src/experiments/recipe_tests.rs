@@ -317,7 +317,7 @@ fn recipes_that_make_no_sense_are_refused() {
 
 #[test]
 fn large_seeds_and_odd_numbers_survive_toml() {
-    let recipe = with(&["seed=18446744073709551615", "data.margin=1e-300", "stop.log10_loss=-inf", "title=a\"b\nc"]);
+    let recipe = with(&["seed=18446744073709551615", "data.margin=1e-300", "stop.log10_loss=-1e300", "title=a\"b\nc"]);
     assert_eq!(recipe.seeds, [u64::MAX]);
     assert_eq!(one(&recipe.to_toml().unwrap(), &[]), recipe);
 }

@@ -56,10 +56,10 @@ pub fn trained_weights(path: &Path) -> Result<Vec<(PathBuf, Option<PathBuf>)>, R
         let found = path.ancestors().skip(1).find(|folder| RunManifest::load(folder).is_ok());
         return match found {
             Some(folder) => Ok(vec![(folder.to_path_buf(), Some(path.to_path_buf()))]),
-            None => Err(RecordError::damaged(
-                path,
-                "lies in no run's folder, so its model and data are not known; name a checkpoint of a run".to_owned(),
-            )),
+            None => {
+                let why = "it lies in no run's folder, so its model and data are not known; name a checkpoint of a run";
+                Err(RecordError::io("use", path, std::io::Error::new(std::io::ErrorKind::InvalidInput, why)))
+            }
         };
     }
     Ok(run_folders(path)?.into_iter().map(|folder| (folder, None)).collect())

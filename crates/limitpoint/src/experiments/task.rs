@@ -7,7 +7,6 @@ use super::recipe::Recipe;
 use crate::catalogue::CatalogueEntry;
 use crate::certificates::Measure;
 use crate::flows::FlowSpec;
-use crate::norms::NormSpec;
 use crate::optimisers::{OptimiserSpec, PolarMethod};
 use crate::schedules::ScheduleSpec;
 
@@ -124,20 +123,17 @@ impl Task {
 
 /// The geometry whose margin an optimiser is known or conjectured to maximise: A Theorems 3.2 and 3.4 for steepest
 /// descent and its momentum variants, A section 4 for Adam (ℓ∞) and Shampoo without accumulation (spectral), C for
-/// mirror descent.
+/// mirror descent. Elsewhere it has a norm of its own at most, and nothing is claimed.
 fn measure(spec: &OptimiserSpec) -> Option<Measure> {
-    Some(Measure::Norm(match spec {
-        OptimiserSpec::Steepest { norm, .. }
-        | OptimiserSpec::DualAcceleration { norm, .. }
-        | OptimiserSpec::ProgressiveRescaling { norm, .. } => norm.clone(),
-        OptimiserSpec::AdaBoost | OptimiserSpec::MonotoneCoordinate { .. } => NormSpec::L1,
-        OptimiserSpec::HeavyBall { .. } | OptimiserSpec::Nesterov { .. } => NormSpec::L2,
-        OptimiserSpec::Adam { .. } | OptimiserSpec::Signum { .. } | OptimiserSpec::Lion { .. } => NormSpec::Linf,
-        OptimiserSpec::Muon { .. } | OptimiserSpec::Shampoo { accumulate: false, .. } => NormSpec::Spectral,
-        OptimiserSpec::Mirror { potential, .. } => return Some(Measure::Potential(potential.clone())),
-        OptimiserSpec::Switch { second, .. } => return measure(second),
-        _ => return None,
-    }))
+    match spec {
+        OptimiserSpec::Mirror { potential, .. } => Some(Measure::Potential(potential.clone())),
+        OptimiserSpec::Switch { second, .. } => measure(second),
+        OptimiserSpec::AdamW { .. }
+        | OptimiserSpec::RmsProp { .. }
+        | OptimiserSpec::NaturalGradient { .. }
+        | OptimiserSpec::Shampoo { accumulate: true, .. } => None,
+        _ => spec.own_norm().map(Measure::Norm),
+    }
 }
 
 /// The recipe of a single run.

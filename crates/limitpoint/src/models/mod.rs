@@ -7,6 +7,7 @@
 mod activation;
 mod dense;
 mod diagonal;
+mod footprint;
 mod homogeneity;
 mod initialiser;
 mod input_map;
@@ -27,6 +28,7 @@ mod tests;
 pub use activation::Activation;
 pub use dense::{DenseNetwork, LayeredMap};
 pub use diagonal::DiagonalNetwork;
+pub use footprint::Footprint;
 pub use homogeneity::{DegreeGroup, Homogeneity};
 pub use initialiser::Initialiser;
 pub use input_map::InputMap;
@@ -196,6 +198,9 @@ pub enum ModelError {
         /// Hidden layer, from 1.
         layer: usize,
     },
+    /// More parameters or hidden units than there is memory for.
+    #[error(transparent)]
+    TooLarge(#[from] crate::memory::TooLarge),
     /// An activation with impossible settings.
     #[error("{0}")]
     Activation(String),

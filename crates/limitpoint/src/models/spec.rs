@@ -175,7 +175,9 @@ impl ModelSpec {
         outputs: usize,
         compute: Compute,
     ) -> Result<Box<dyn Model>, ModelError> {
-        let inputs = match inputs.into() {
+        let inputs = inputs.into();
+        self.footprint(inputs.rows(), inputs.cols(), outputs).require()?;
+        let inputs = match inputs {
             InputsView::Dense(inputs) => inputs,
             InputsView::Sparse(inputs) if *self == Self::Linear => {
                 return Ok(Box::new(SparseLinear::new(inputs, outputs, compute.threads)?));

@@ -35,6 +35,7 @@
 //! | `group` | Σ or max of the rows' ℓ2 norms | max or Σ |
 //! | `composite` | maxₗ cₗ‖Wₗ‖ or Σₗ cₗ‖Wₗ‖ | Σₗ‖Gₗ‖_*/cₗ or maxₗ‖Gₗ‖_*/cₗ |
 
+mod canonical;
 mod error;
 mod spec;
 mod text;
@@ -58,6 +59,7 @@ mod singular;
 #[cfg(test)]
 mod tests;
 
+pub use canonical::Canonical;
 pub use error::NormError;
 pub use simplex::project_simplex;
 pub use spec::{BlockNorm, NormSpec};

@@ -142,7 +142,7 @@ impl NormSpec {
     }
 
     /// The norm of one block, for composites.
-    fn elementary(&self, rows: usize, cols: usize) -> Result<Box<dyn Elementary>, NormError> {
+    pub(super) fn elementary(&self, rows: usize, cols: usize) -> Result<Box<dyn Elementary>, NormError> {
         let size = rows * cols;
         Ok(match self {
             Self::L1 => Box::new(L1::new(size, false)),
@@ -238,27 +238,37 @@ impl NormSpec {
     }
 }
 
+impl NormSpec {
+    /// Which entry of a composite belongs to which trainable block, in the order of the layout.
+    pub(super) fn assign<'a>(
+        entries: &'a [BlockNorm],
+        layout: &'a ParamLayout,
+    ) -> Result<Vec<(&'a Block, &'a BlockNorm)>, NormError> {
+        for (i, entry) in entries.iter().enumerate() {
+            if !(entry.weight > 0.0 && entry.weight.is_finite()) {
+                return Err(NormError::Weight { block: entry.block.clone(), weight: entry.weight });
+            }
+            if matches!(entry.norm, Self::Max { .. } | Self::Sum { .. }) {
+                return Err(NormError::Nested(entry.block.clone()));
+            }
+            if entries[..i].iter().any(|other| other.block == entry.block) {
+                return Err(NormError::DuplicateBlock(entry.block.clone()));
+            }
+            if entry.block != "*" {
+                layout.require(&entry.block)?;
+            }
+        }
+        let find = |name: &str| entries.iter().find(|entry| entry.block == name);
+        let choose = |block: &'a Block| {
+            let entry = find(&block.name).or_else(|| find("*"));
+            entry.map(|entry| (block, entry)).ok_or_else(|| NormError::MissingBlock(block.name.clone()))
+        };
+        layout.trainable().map(choose).collect()
+    }
+}
+
 /// The layers a composite consists of, in the order of the layout.
 fn resolve(entries: &[BlockNorm], layout: &ParamLayout) -> Result<Vec<Layer>, NormError> {
-    for (i, entry) in entries.iter().enumerate() {
-        if !(entry.weight > 0.0 && entry.weight.is_finite()) {
-            return Err(NormError::Weight { block: entry.block.clone(), weight: entry.weight });
-        }
-        if matches!(entry.norm, NormSpec::Max { .. } | NormSpec::Sum { .. }) {
-            return Err(NormError::Nested(entry.block.clone()));
-        }
-        if entries[..i].iter().any(|other| other.block == entry.block) {
-            return Err(NormError::DuplicateBlock(entry.block.clone()));
-        }
-        if entry.block != "*" {
-            layout.require(&entry.block)?;
-        }
-    }
-    let find = |name: &str| entries.iter().find(|entry| entry.block == name);
-    let choose = |block: &Block| {
-        let entry =
-            find(&block.name).or_else(|| find("*")).ok_or_else(|| NormError::MissingBlock(block.name.clone()))?;
-        entry.norm.layer(block, entry.weight)
-    };
-    layout.trainable().map(choose).collect()
+    let assigned = NormSpec::assign(entries, layout)?;
+    assigned.into_iter().map(|(block, entry)| entry.norm.layer(block, entry.weight)).collect()
 }

@@ -21,6 +21,7 @@
 //! | `dual_acceleration` | θ + ηL/θₜ · ‖y‖_* d(y), y a moving average of ∇ln L: margin gap Õ(1/t²) for linear models |
 //! | `progressive_rescaling` | P(θ − ηg) onto balls whose radius doubles: margin gap e^−Ω(t) for linear models in ℓ2 |
 //! | `switch` | one optimiser until an event, another after it |
+//! | `own_norm` | no update: the norm each of them belongs to |
 
 mod ada_boost;
 mod adagrad;
@@ -34,6 +35,7 @@ mod momentum;
 mod monotone_coordinate;
 mod muon;
 mod natural_gradient;
+mod own_norm;
 mod progressive_rescaling;
 mod shampoo;
 mod sign_momentum;

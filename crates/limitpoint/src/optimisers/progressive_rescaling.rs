@@ -77,7 +77,8 @@ impl ProgressiveRescaling {
         super::require(KEY, "growth", growth, "above 1 and finite", growth > 1.0 && growth.is_finite())?;
         super::require(KEY, "phase", f64::from(phase), "1 or more", phase >= 1)?;
         super::require(KEY, "warm_up", f64::from(warm_up), "1 or more", warm_up >= 1)?;
-        super::require(KEY, "tolerance", tolerance, "positive", tolerance > 0.0)?;
+        let holds = tolerance > 0.0 && tolerance.is_finite();
+        super::require(KEY, "tolerance", tolerance, "positive and finite", holds)?;
         super::require(KEY, "largest", largest, "positive and finite", largest > 0.0 && largest.is_finite())?;
         let trainable = layout.trainable_ranges();
         Ok(Self { settings, norm: norm.build(layout)?, trainable, radius: f64::INFINITY, count: 0.0 })

@@ -96,6 +96,9 @@ pub enum ReferenceError {
     /// Sparse data that are too large to be made dense.
     #[error(transparent)]
     NeedsDense(#[from] crate::data::NeedsDense),
+    /// A problem that does not fit into memory.
+    #[error(transparent)]
+    TooLarge(#[from] crate::memory::TooLarge),
     /// The norm was refused.
     #[error(transparent)]
     Norm(#[from] NormError),

@@ -16,6 +16,7 @@
 use super::ReferenceError;
 use crate::data::{Dataset, Targets};
 use crate::linalg::{Matrix, add_scaled, dot, norm2};
+use crate::memory::{bytes, require};
 use crate::norms::{Norm, NormSpec};
 use crate::numeric::compensated_dot;
 use crate::params::ParamLayout;
@@ -147,6 +148,8 @@ impl MarginProblem {
                 Self::new(rows, norm, layout)
             }
             Targets::Classes { labels, count } => {
+                let what = format!("the margin problem of {n} examples of {d} inputs and {count} classes");
+                require(what, bytes(&[n, count - 1, *count, d], 8), "solve for fewer examples or classes")?;
                 let mut rows = Matrix::zeros(n * (count - 1), count * d);
                 for (i, &label) in labels.iter().enumerate() {
                     for (k, j) in (0..*count).filter(|&j| j != label).enumerate() {

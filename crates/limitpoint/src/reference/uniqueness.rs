@@ -18,7 +18,7 @@
 use super::refine::Factors;
 use super::{MarginProblem, MarginSolution, MarginStatus, ReferenceError, SparseRow, add_sparse, sparse_dot};
 use crate::linalg::{Svd, add_scaled, dot, norm2};
-use crate::norms::NormSpec;
+use crate::norms::{BlockNorm, Canonical, NormSpec};
 use crate::params::Block;
 
 /// Relative size below which a slack counts as zero.
@@ -112,22 +112,17 @@ fn run(first: usize, values: Vec<f64>) -> SparseRow {
 /// Directions that span the smallest face of the unit ball that contains v.
 fn face(problem: &MarginProblem, v: &[f64]) -> Result<Vec<SparseRow>, ReferenceError> {
     let blocks: Vec<&Block> = problem.layout.trainable().collect();
-    let one = |norm: NormSpec| blocks.iter().map(move |_| (norm.clone(), 1.0)).collect::<Vec<_>>();
-    let resolve = |entries: &[crate::norms::BlockNorm]| {
-        let find = |name: &str| entries.iter().find(|entry| entry.block == name);
-        let entry = |block: &&Block| find(&block.name).or_else(|| find("*")).map(|e| (e.norm.clone(), e.weight));
-        blocks.iter().filter_map(entry).collect::<Vec<_>>()
-    };
-    let (adds, parts) = match &problem.norm {
+    let Canonical { norm, scale } = problem.norm.canonical(&problem.layout)?;
+    let one = |norm: NormSpec| blocks.iter().map(move |_| (norm.clone(), scale)).collect::<Vec<_>>();
+    // a composite names every trainable block in the order of the layout
+    let each = |entries: Vec<BlockNorm>| entries.into_iter().map(|e| (e.norm, scale * e.weight)).collect::<Vec<_>>();
+    let (adds, parts) = match norm {
         // one vector over all blocks
-        NormSpec::Linf => (false, one(NormSpec::Linf)),
-        NormSpec::L1 | NormSpec::L1Averaged => (true, one(NormSpec::L1)),
-        NormSpec::Lp { p } if p.is_infinite() => (false, one(NormSpec::Linf)),
-        NormSpec::Lp { p } if *p == 1.0 => (true, one(NormSpec::L1)),
-        norm @ (NormSpec::Spectral | NormSpec::GroupL2Inf) => (false, one(norm.clone())),
-        norm @ (NormSpec::Nuclear | NormSpec::GroupL21) => (true, one(norm.clone())),
-        NormSpec::Max { blocks } => (false, resolve(blocks)),
-        NormSpec::Sum { blocks } => (true, resolve(blocks)),
+        NormSpec::Linf | NormSpec::Spectral | NormSpec::GroupL2Inf => (false, one(norm)),
+        NormSpec::L1 | NormSpec::Nuclear | NormSpec::GroupL21 => (true, one(norm)),
+        NormSpec::Max { blocks } => (false, each(blocks)),
+        NormSpec::Sum { blocks } => (true, each(blocks)),
+        // strictly convex
         _ => return Ok(Vec::new()),
     };
     let mut span = Vec::new();
@@ -167,7 +162,7 @@ fn face_of_block(norm: &NormSpec, block: &Block, w: &[f64]) -> Result<Vec<Sparse
             let free = (0..w.len()).filter(|&j| w[j].abs() < largest * (1.0 - TOLERANCE));
             free.map(|j| run(first + j, vec![1.0])).collect()
         }
-        NormSpec::L1 | NormSpec::L1Averaged => {
+        NormSpec::L1 => {
             let used: Vec<usize> = (0..w.len()).filter(|&j| w[j].abs() > TOLERANCE * largest).collect();
             let shift = |pair: &[usize]| {
                 vec![(first + pair[0], vec![w[pair[0]].signum()]), (first + pair[1], vec![-w[pair[1]].signum()])]
@@ -260,4 +255,37 @@ fn semidefinite_face(problem: &MarginProblem, w: &[f64]) -> Result<Vec<SparseRow
         svd.left(i).iter().flat_map(|a| svd.left(j).iter().map(move |b| a * b)).collect::<Vec<f64>>()
     };
     Ok(symmetric_directions(rank, &outer).into_iter().map(|values| run(0, values)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::Matrix;
+    use crate::params::ParamLayout;
+
+    #[test]
+    fn aliases_have_the_face_of_the_norm_they_mean() {
+        let vector = ParamLayout::vector(3);
+        let blocks = ParamLayout::new([("a", 1, 1), ("b", 1, 2)]).unwrap();
+        // (½, ½, 0) in ℓ1, (1, 1, 0) in ℓ∞, (√½, √½, 0) in ℓ2: one, one and no dimension
+        let (half, ones, diagonal) = ([0.5, 0.5, 0.0], [1.0, 1.0, 0.0], [0.5_f64.sqrt(), 0.5_f64.sqrt(), 0.0]);
+        for (texts, v, dimension) in [
+            (["l1", "lp:1", "l1-averaged", "max(*=lp:1)", "sum(*=l1)", "sum(*=2*lp:1)", "group21"], &half, 1),
+            (["linf", "lp:inf", "max(*=lp:inf)", "max(*=linf)", "sum(*=linf)", "max(*=3*linf)", "group2inf"], &ones, 1),
+            (["l2", "lp:2", "frobenius", "spectral", "nuclear", "max(*=lp:2)", "quadratic:4:4:4"], &diagonal, 0),
+        ] {
+            for text in texts {
+                let norm: NormSpec = text.parse().unwrap();
+                let size = norm.build(&vector).unwrap().value(v);
+                let v: Vec<f64> = v.iter().map(|x| x / size).collect();
+                let problem = MarginProblem::new(Matrix::from_rows(&[&[1.0, 1.0, 0.0]]), norm, vector.clone()).unwrap();
+                assert_eq!(face(&problem, &v).unwrap().len(), dimension, "{text}");
+            }
+        }
+        for (text, v, dimension) in [("sum(*=lp:1)", half, 1), ("max(*=lp:inf)", ones, 1), ("lp:2", diagonal, 0)] {
+            let norm = text.parse().unwrap();
+            let problem = MarginProblem::new(Matrix::from_rows(&[&[1.0, 1.0, 0.0]]), norm, blocks.clone()).unwrap();
+            assert_eq!(face(&problem, &v).unwrap().len(), dimension, "{text} over two blocks");
+        }
+    }
 }

@@ -24,6 +24,7 @@ mod gallery;
 mod horizons;
 mod html;
 mod page_data;
+mod reference_page;
 mod robustness;
 mod sheet;
 mod svg;
@@ -32,6 +33,7 @@ pub use fingerprints::fingerprints;
 pub use gallery::gallery;
 pub use horizons::horizon_page;
 pub use html::html;
+pub use reference_page::reference_page;
 pub use robustness::{robustness_figures, robustness_page};
 pub use svg::{Figure, figures, radar_figure, sketch_figure};
 

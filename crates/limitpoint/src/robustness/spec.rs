@@ -71,6 +71,11 @@ pub enum AttackSpec {
     },
 }
 
+/// Halvings beyond which no search for a double goes, generously.
+const MOST_SEARCHES: usize = 1000;
+/// Steps of one descent.
+const MOST_STEPS: usize = 10_000_000;
+
 macro_rules! defaults {
     ($($name: ident: $type: ty = $value: expr;)*) => { $(fn $name() -> $type { $value })* };
 }
@@ -139,6 +144,19 @@ impl AttackSpec {
     pub fn check(&self) -> Result<(), RobustnessError> {
         let refuse = |what, value, range| Err(RobustnessError::OutOfRange { attack: self.key(), what, value, range });
         let positive = |x: f64| x > 0.0 && x.is_finite();
+        let (searches, gradient_steps) = match *self {
+            Self::CarliniWagner { search_steps, steps, .. } | Self::Projected { search_steps, steps, .. } => {
+                (search_steps, steps)
+            }
+            Self::DeepFool { steps, .. } => (1, steps),
+        };
+        // more than any search or descent can make use of
+        if searches > MOST_SEARCHES {
+            return refuse("search_steps", searches as f64, "at most 1000");
+        }
+        if gradient_steps > MOST_STEPS {
+            return refuse("steps", gradient_steps as f64, "at most 10,000,000");
+        }
         match *self {
             Self::CarliniWagner { search_steps, steps, rate, confidence, initial_constant, .. } => {
                 if search_steps == 0 || steps == 0 {

@@ -21,6 +21,7 @@ use serde::Serialize;
 use self::peer::{ENGINES, Peer};
 use crate::args::{Bench, Format};
 use crate::commands::{print, say};
+use crate::values;
 
 /// Steps after which engines compare their losses.
 const CHUNK: usize = 100;
@@ -60,9 +61,10 @@ struct Output {
 
 /// Runs the verb.
 pub fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
-    if !(bench.seconds > 0.0 && bench.seconds <= 600.0) || bench.rounds == 0 || bench.threads == 0 {
-        bail!("--seconds must be in (0, 600], --rounds and --threads at least 1");
+    if bench.seconds > 600.0 {
+        bail!("--seconds is {}, but must be at most 600", bench.seconds);
     }
+    let bench = &Bench { threads: values::threads(Some(bench.threads), false), ..bench.clone() };
     let folder = std::env::temp_dir().join(format!("limitpoint-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let outcome = if bench.workloads == ["figure-1"] {

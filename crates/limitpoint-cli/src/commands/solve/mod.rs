@@ -13,6 +13,8 @@ use limitpoint::experiments::{RecipeSource, plan};
 use limitpoint::norms::NormSpec;
 use limitpoint::numeric::Streams;
 
+use super::say;
+
 use self::interpolate::Interpolate;
 use self::margin::Margin;
 
@@ -50,6 +52,9 @@ pub struct Source {
     /// The seed of generated data.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// Whether the first line of a csv file holds titles; by default it does if none of its fields is a number.
+    #[arg(long, value_name = "true|false")]
+    pub header: Option<bool>,
 }
 
 impl Source {
@@ -58,7 +63,10 @@ impl Source {
         let path = Path::new(&self.data);
         let streams = Streams::new(self.seed);
         if path.exists() || FileFormat::of(path).is_ok() {
-            return Ok(File { task, ..File::at(PathBuf::from(path)) }.load(&streams)?.train);
+            let file = File { task, header: self.header, ..File::at(PathBuf::from(path)) };
+            let data = file.load(&streams)?.train;
+            data.notes.iter().for_each(|note| say(note));
+            return Ok(data);
         }
         let named = plan(&RecipeSource::find("linear")?, &[format!("data={}", self.data)]).with_context(|| {
             format!("'{}' is neither a file nor data that recipes know; see `limitpoint list data`", self.data)
