@@ -15,6 +15,7 @@ use super::files::{RecordError, create_folder, read_text, remove_temporaries, wr
 use super::journal::{hexadecimal, partial_name};
 use super::judge::{AT_ONCE, JudgeRecord, judge};
 use super::manifest::{ExperimentManifest, RunManifest, Status};
+use super::memory::memory_warnings;
 use super::metrics::{read_histograms, read_metrics};
 use super::recipe::Recipe;
 use super::record::{DataRecord, ExperimentRecord, RunRecord};
@@ -81,6 +82,9 @@ impl Experiment {
         remove_temporaries(folder)?;
         let data = self.load_data()?;
         self.prepare(folder, &data)?;
+        for (run, warning) in memory_warnings(&self.tasks) {
+            options.watcher.note(run, &warning);
+        }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(options.threads.max(1))
             .build()

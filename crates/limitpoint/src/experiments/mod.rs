@@ -33,6 +33,7 @@ mod experiment;
 mod files;
 mod journal;
 mod manifest;
+mod memory;
 mod metrics;
 mod parquet_file;
 mod portrait;
