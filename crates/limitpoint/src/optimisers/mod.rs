@@ -22,6 +22,7 @@
 //! | `progressive_rescaling` | P(θ − ηg) onto balls whose radius doubles: margin gap e^−Ω(t) for linear models in ℓ2 |
 //! | `switch` | one optimiser until an event, another after it |
 //! | `memory` | how fast each of them forgets earlier gradients |
+//! | `own_norm` | no update: the norm each of them belongs to |
 
 mod ada_boost;
 mod adagrad;
@@ -36,6 +37,7 @@ mod momentum;
 mod monotone_coordinate;
 mod muon;
 mod natural_gradient;
+mod own_norm;
 mod progressive_rescaling;
 mod shampoo;
 mod sign_momentum;
