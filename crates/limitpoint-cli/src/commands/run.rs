@@ -82,7 +82,7 @@ pub fn run(arguments: &Run) -> anyhow::Result<ExitCode> {
         (arguments.experiment.clone(), arguments.overrides.clone())
     };
     let source = RecipeSource::find(&name)?;
-    let plan = plan(&source, &overrides)?;
+    let plan = plan(&source, &overrides)?.with_own_norms();
     if arguments.print_config {
         let texts = plan.points.iter().map(|point| {
             let heading: String = point.settings.iter().map(|(key, value)| format!("# {key} = {value}\n")).collect();
