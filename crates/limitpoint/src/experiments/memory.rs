@@ -91,8 +91,10 @@ impl Task {
 /// The setting that says how long an optimiser remembers.
 fn key_of_memory(spec: &OptimiserSpec) -> &'static str {
     match spec {
-        OptimiserSpec::Adam { beta1, beta2, .. } | OptimiserSpec::AdamW { beta1, beta2, .. } => {
-            if beta1 * beta1 > *beta2 { "beta1" } else { "beta2" }
+        OptimiserSpec::Adam { beta1, beta2, .. } | OptimiserSpec::AdamW { beta1, beta2, .. }
+            if beta1 * beta1 > *beta2 =>
+        {
+            "beta1"
         }
         OptimiserSpec::RmsProp { .. } => "decay",
         OptimiserSpec::Signum { .. } | OptimiserSpec::Muon { .. } => "momentum",

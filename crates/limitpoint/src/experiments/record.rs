@@ -339,6 +339,9 @@ pub struct Finding {
     pub text: String,
     /// Whether what theory expects was seen, of all it is expected of; absent where theory expects nothing.
     pub as_expected: Option<bool>,
+    /// Whether it was seen of some of those it is expected of, though not of all.
+    #[serde(default)]
+    pub in_part: bool,
     /// What the numbers are and what theory says of them.
     #[serde(default)]
     pub explanation: String,

@@ -7,17 +7,21 @@
 use crate::experiments::{Analysis, ExperimentRecord, Group, Portrait};
 
 /// Numbers of curves over all groups, eight to nine bytes each.
-const CURVES: usize = 70_000;
+const CURVES: usize = 60_000;
 /// Numbers of single runs.
-const RUNS: usize = 40_000;
+const RUNS: usize = 35_000;
 /// Numbers of pictures.
-const PICTURES: usize = 40_000;
+const PICTURES: usize = 25_000;
 /// Counts of histograms, three bytes each.
 const COUNTS: usize = 60_000;
+/// Significant digits of numbers in curves.
+const DIGITS: usize = 6;
+/// The same where there are so many that only the first columns are shown.
+const FEWER_DIGITS: usize = 4;
 /// The most rows of a curve: more than a plot has room for.
 const MOST_ROWS: usize = 200;
 /// Rows below which measurements that no plot shows at once are left out.
-const ENOUGH_ROWS: usize = 48;
+const ENOUGH_ROWS: usize = 32;
 /// The least rows of a curve.
 const LEAST_ROWS: usize = 16;
 
@@ -30,6 +34,8 @@ pub(super) struct Budget {
     pub main_only: bool,
     /// Rows of a curve.
     pub rows: usize,
+    /// Significant digits of its numbers.
+    pub digits: usize,
     /// Rows of single runs; 0 where they are left out.
     pub run_rows: usize,
     /// Groups with pictures, from the first on.
@@ -66,6 +72,7 @@ impl Budget {
             groups: whole_settings(groups, curves as f64 / (rows * cost) as f64),
             main_only,
             rows,
+            digits: if main_only { FEWER_DIGITS } else { DIGITS },
             run_rows,
             portraits: PICTURES / largest.max(1),
             histograms: counts <= COUNTS,

@@ -17,7 +17,8 @@
 //! | `robustness.rs` | how far the nearest mistakes of trained models are, on one page |
 //! | `svg/` | figures for papers |
 //! | `assets/page.html`, `assets/style.css` | the skeleton and its style |
-//! | `assets/report.js` | state, theme, controls, the order of drawing, the cursor shared by all plots |
+//! | `assets/report.js` | state, colours, sections, the order of drawing, the cursor shared by all plots |
+//! | `assets/controls.js` | theme and controls |
 //! | `assets/plots.js` | curves over time |
 //! | `assets/sweeps.js` | final values against what a sweep varies |
 //! | `assets/pictures.js` | histograms, paths of directions, decision regions, learned features |

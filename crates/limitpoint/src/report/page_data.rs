@@ -1,6 +1,6 @@
 //! What the page's script draws, in a compact form.
 //!
-//! Plots need no more than [`DIGITS`] digits and no more rows than they have room for, and the columns of a group share
+//! Plots need no more than a few digits and no more rows than they have room for, and the columns of a group share
 //! their steps; all this makes the page a fraction of the size of the record. A number that is missing is `null`, a column
 //! without any number is empty.
 
@@ -11,7 +11,7 @@ use crate::experiments::{
     Analysis, Band, DecisionMap, ExperimentRecord, Group, HistogramRecord, Portrait, RunRecord, Sweep, SweepLine,
 };
 
-/// Significant digits of numbers in curves.
+/// Significant digits of final values and of positions.
 const DIGITS: usize = 6;
 
 /// Significant digits of numbers in pictures.
@@ -168,6 +168,8 @@ impl<'a> PageData<'a> {
             place_of(&mut all, &group.setting);
         }
         let singles = budget.run_rows > 0;
+        // histograms need runs to belong to, if without curves
+        let with_runs = singles || budget.histograms;
         let groups = budget
             .groups
             .iter()
@@ -175,11 +177,14 @@ impl<'a> PageData<'a> {
             .map(|(place, index)| {
                 let group = &analysis.groups[*index];
                 let names = (place_of(&mut optimisers, &group.optimiser), place_of(&mut settings, &group.setting));
-                GroupData::new(record, group, names, &budget, place < budget.portraits)
+                let mut shown = GroupData::new(record, group, names, &budget, place < budget.portraits);
+                if !with_runs {
+                    shown.runs.clear();
+                }
+                shown
             })
             .collect();
-        // histograms need runs to belong to, if without curves
-        let runs = match singles || budget.histograms {
+        let runs = match with_runs {
             true => record.runs.iter().map(|run| RunData::new(run, &budget)).collect(),
             false => Vec::new(),
         };
@@ -208,7 +213,7 @@ impl<'a> GroupData<'a> {
     ) -> Self {
         let mut axes = Vec::new();
         let shown = group.bands.iter().filter(|band| budget.shows(&band.column));
-        let bands = shown.map(|band| BandData::new(band, budget.rows, &mut axes)).collect();
+        let bands = shown.map(|band| BandData::new(band, budget, &mut axes)).collect();
         let mut runs = group.runs.iter().filter_map(|index| record.runs.get(*index));
         let formula = runs.clone().next().map_or("", |run| &run.formula);
         let seeds = runs.clone().filter(|run| !run.failed).count();
@@ -228,9 +233,9 @@ impl<'a> GroupData<'a> {
 }
 
 impl<'a> BandData<'a> {
-    fn new(band: &'a Band, rows: usize, axes: &mut Vec<Axis>) -> Self {
-        let rows = evenly(band.step.len(), rows);
-        let curve = |values: &[f64]| Series::rows(values, &rows);
+    fn new(band: &'a Band, budget: &Budget, axes: &mut Vec<Axis>) -> Self {
+        let rows = evenly(band.step.len(), budget.rows);
+        let curve = |values: &[f64]| Series::rows(values, &rows, budget.digits);
         let axis =
             Axis { step: curve(&band.step), log10_time: curve(&band.log10_time), log10_loss: curve(&band.log10_loss) };
         let place = axes.iter().position(|known| *known == axis).unwrap_or_else(|| {
@@ -254,7 +259,7 @@ impl<'a> RunData<'a> {
         let (columns, values): (&[String], Vec<Series>) = match budget.run_rows {
             0 => (&[], Vec::new()),
             _ => {
-                let values = run.metrics.values.iter().map(|values| Series::rows(values, &rows));
+                let values = run.metrics.values.iter().map(|values| Series::rows(values, &rows, budget.digits));
                 (&run.metrics.columns, values.collect())
             }
         };
@@ -327,8 +332,8 @@ impl Series {
     }
 
     /// Some of the values, by place.
-    fn rows(values: &[f64], rows: &[usize]) -> Self {
-        Self { values: rows.iter().filter_map(|row| values.get(*row).copied()).collect(), digits: DIGITS }
+    fn rows(values: &[f64], rows: &[usize], digits: usize) -> Self {
+        Self { values: rows.iter().filter_map(|row| values.get(*row).copied()).collect(), digits }
     }
 
     fn picture(values: &[f64]) -> Self {

@@ -35,12 +35,16 @@ pub(super) fn standing(analysis: &Analysis) -> String {
         body += &format!("<tr><th scope=\"row\">{swatch}{}</th>{cells}</tr>\n", escape(&row.label));
     }
     let exact = columns.iter().filter(|column| column.exact).count();
-    let of = match (exact, *settings) {
-        (0, 1) => "the largest of its column".to_owned(),
-        (0, settings) => format!("the largest of its column at the same setting, mean over {settings} settings"),
-        (exact, _) if exact == columns.len() => "the exact optimum of its column".to_owned(),
-        _ => "the exact optimum of its column where that is given, else of the largest of its column".to_owned(),
+    let largest =
+        if *settings > 1 { "the largest of its column at the same setting" } else { "the largest of its column" };
+    let mut of = match exact {
+        0 => largest.to_owned(),
+        exact if exact == columns.len() => "the exact optimum of its column".to_owned(),
+        _ => format!("the exact optimum of its column where that is given, else of {largest}"),
     };
+    if *settings > 1 {
+        of += &format!(", mean over {settings} settings");
+    }
     let headings: String = columns.iter().map(heading).collect();
     format!(
         "<section id=\"standing\" data-nav=\"Margins reached\"><h2>Which margin each optimiser reached</h2>\n<p class=\"explain\">\

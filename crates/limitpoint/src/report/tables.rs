@@ -8,6 +8,8 @@ use crate::experiments::{
 
 /// The most rows of a table behind a finding.
 const MOST_ROWS: usize = 40;
+/// The most rows of the tables of final values and of all runs.
+const MOST_LINES: usize = 600;
 
 /// What was found, in a line or two each; the numbers are behind a click.
 pub(super) fn findings(findings: &[Finding]) -> String {
@@ -17,6 +19,7 @@ pub(super) fn findings(findings: &[Finding]) -> String {
     let one = |finding: &Finding| {
         let (class, mark, word) = match finding.as_expected {
             Some(true) => ("seen", "✓", "as expected"),
+            Some(false) if finding.in_part => ("part", "◐", "in part"),
             Some(false) => ("unseen", "✗", "not as expected"),
             None => ("open", "○", "no prediction"),
         };
@@ -114,7 +117,7 @@ pub(super) fn summary(record: &ExperimentRecord, analysis: &Analysis) -> String 
     };
     let several = rows.iter().any(|row| row.of > 1);
     let (mut body, mut explained) = (String::new(), Vec::new());
-    for row in rows {
+    for row in rows.iter().take(MOST_LINES) {
         let place = analysis.groups.iter().position(|group| group.label == row.label);
         let runs = place.map(|place| runs_of(record, &analysis.groups[place])).unwrap_or_default();
         let swatch = place.map_or_else(String::new, |place| swatch(analysis, place));
@@ -137,8 +140,17 @@ pub(super) fn summary(record: &ExperimentRecord, analysis: &Analysis) -> String 
         "<section id=\"final-values\" data-nav=\"Final values\"><h2>Final values</h2>\n<p class=\"explain\">Mean over the seeds that did not fail; ★ marks the largest value of a \
          contested column.</p>\n<div class=\"scroll\" tabindex=\"0\" \
          role=\"region\" aria-label=\"Table of final values\">\n<table class=\"numbers\"><thead><tr><th scope=\"col\">Optimiser</th>\
-         {seeds}{headings}<th scope=\"col\" class=\"outcome\">Outcome</th></tr></thead>\n<tbody>\n{body}</tbody></table></div>\n</section>"
+         {seeds}{headings}<th scope=\"col\" class=\"outcome\">Outcome</th></tr></thead>\n<tbody>\n{body}</tbody></table></div>{}\n</section>",
+        more(rows.len()),
     )
+}
+
+/// A word about rows that are left out.
+fn more(rows: usize) -> String {
+    match rows.saturating_sub(MOST_LINES) {
+        0 => String::new(),
+        more => format!("<p class=\"explain\">And {more} more; `limitpoint report --format json` prints all.</p>"),
+    }
 }
 
 /// What was proven about each run.
@@ -226,12 +238,13 @@ pub(super) fn runs(runs: &[RunRecord]) -> String {
             outcome(run.healthy, "", &run.stop),
         )
     };
-    let rows: String = runs.iter().map(row).collect();
+    let rows: String = runs.iter().take(MOST_LINES).map(row).collect();
     let test = if tested { "<th scope=\"col\">Test accuracy</th>" } else { "" };
     format!(
         "<details><summary>All runs</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table of all runs\">\
          <table class=\"numbers\"><thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Seed</th><th scope=\"col\">Steps</th>\
          <th scope=\"col\">Seconds</th>{test}<th scope=\"col\" class=\"outcome\">Stop</th></tr></thead>\n<tbody>\n{rows}</tbody>\
-         </table></div></details>"
+         </table></div>{}</details>",
+        more(runs.len()),
     )
 }

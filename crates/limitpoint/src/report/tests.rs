@@ -228,6 +228,7 @@ fn whole_numbers_are_grouped_in_thousands() {
 fn assets_cannot_end_their_own_element() {
     for script in [
         include_str!("assets/report.js"),
+        include_str!("assets/controls.js"),
         include_str!("assets/plots.js"),
         include_str!("assets/sweeps.js"),
         include_str!("assets/pictures.js"),

@@ -40,7 +40,7 @@ function againstSetting(sweep, panel, y) {
     for (const value of mean) if (value !== null) [span[0], span[1]] = widened(span, value);
     lines.push({
       type: 'scatter', mode: 'lines+markers', x, y: mean, name, meta: data.optimisers[place], customdata: line.runs.map((count) => `${count} run${count === 1 ? '' : 's'}`),
-      line: { color: colourOf(key), width: 2, dash: dashOf(key) }, marker: { size: 6, color: colourOf(key) },
+      line: { color: colourOf(key), width: 2, dash: dashOf(key) }, marker: { size: x.length > 20 ? 4 : 6, color: colourOf(key) },
       hovertemplate: `<b>${name}</b><br>${plain(sweep.key)} = %{x}<br>${percent ? '%{y:.2%}' : Y_HOVER[kind]}<br>%{customdata}<extra></extra>`,
     });
     if (!line.range) return;

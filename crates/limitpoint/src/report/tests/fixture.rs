@@ -318,6 +318,7 @@ fn analyse(record: &ExperimentRecord) -> Analysis {
         title: title.into(),
         text: text.into(),
         as_expected,
+        in_part: false,
         explanation: "What the numbers are.".into(),
         table: Table { columns: vec!["optimiser".into()], rows: vec![vec!["sign".into()]] },
     };

@@ -51,6 +51,7 @@ pub(super) fn loss(record: &ExperimentRecord, groups: &[Group]) -> Option<Findin
         title,
         text: text.trim_end().to_owned(),
         as_expected: None,
+        in_part: false,
         explanation: explanation.to_owned(),
         table,
     })
@@ -108,7 +109,7 @@ pub(super) fn direction(record: &ExperimentRecord, groups: &[Group]) -> Option<F
         [group.label.clone(), format!("{turn:.1e}"), course.to_owned()]
     });
     let table = table(["optimiser", "last turn in radians", "path"], rows);
-    Some(Finding { title: title.to_owned(), text, as_expected: None, explanation, table })
+    Some(Finding { title: title.to_owned(), text, as_expected: None, in_part: false, explanation, table })
 }
 
 /// Runs that ended in trouble, with their reasons.
@@ -125,5 +126,5 @@ pub(super) fn trouble(record: &ExperimentRecord) -> Option<Finding> {
     });
     let table = table(["optimiser", "runs", "which", "why"], rows);
     let explanation = "These runs did not end by a rule of the recipe; no mean counts them.".to_owned();
-    Some(Finding { title, text, as_expected: None, explanation, table })
+    Some(Finding { title, text, as_expected: None, in_part: false, explanation, table })
 }

@@ -15,6 +15,9 @@ const THEORY: &str = " Theory: steepest descent in a norm heads for the largest 
 /// Those whose norm it is may be this far behind the first of them.
 const CLOSE: f64 = 0.99;
 
+/// Names where a line has several lists of them.
+const FEW: usize = 2;
+
 /// One optimiser in a contest.
 struct Contestant<'a> {
     group: &'a Group,
@@ -31,7 +34,10 @@ type Contest<'a> = (&'a str, Vec<Contestant<'a>>);
 enum Outcome {
     /// Nobody's norm, or no positive margin: theory says nothing.
     Open,
+    /// One of them comes first, and all others are close.
     Won,
+    /// One of them comes first, and another is behind.
+    Partly,
     Lost,
 }
 
@@ -75,6 +81,7 @@ fn contest(record: &ExperimentRecord, groups: &[Group], key: &str) -> Option<Fin
     let outcomes: Vec<Outcome> = contests.iter().map(|(_, contestants)| outcome(contestants)).collect();
     let spoken = outcomes.iter().filter(|outcome| **outcome != Outcome::Open).count();
     let won = outcomes.iter().filter(|outcome| **outcome == Outcome::Won).count();
+    let in_part = won < spoken && outcomes.iter().any(|outcome| matches!(outcome, Outcome::Won | Outcome::Partly));
     let text = match &contests[..] {
         [(_, contestants)] => one_setting(contestants, &name),
         several => many_settings(several, &winners, (won, spoken), &name),
@@ -102,7 +109,7 @@ fn contest(record: &ExperimentRecord, groups: &[Group], key: &str) -> Option<Fin
         })
     });
     let table = table(["optimiser", "margin", "of the largest", "over the seeds", "its own norm"], rows);
-    Some(Finding { title, text, as_expected: (spoken > 0).then_some(won == spoken), explanation, table })
+    Some(Finding { title, text, as_expected: (spoken > 0).then_some(won == spoken), in_part, explanation, table })
 }
 
 /// Whether those whose norm it is come first, all of them.
@@ -112,10 +119,9 @@ fn outcome(contestants: &[Contestant]) -> Outcome {
     let named: Vec<f64> = contestants.iter().filter(|c| c.named).map(|c| c.finals.mean).collect();
     match named.first() {
         None => Outcome::Open,
-        Some(best) if shares_first(*best, largest) && named.iter().all(|margin| *margin >= CLOSE * largest) => {
-            Outcome::Won
-        }
-        Some(_) => Outcome::Lost,
+        Some(best) if !shares_first(*best, largest) => Outcome::Lost,
+        Some(_) if named.iter().all(|margin| *margin >= CLOSE * largest) => Outcome::Won,
+        Some(_) => Outcome::Partly,
     }
 }
 
@@ -125,7 +131,7 @@ fn one_setting(contestants: &[Contestant], name: &str) -> String {
     let largest = first.finals.mean;
     let (ahead, behind): (Vec<&Contestant>, Vec<&Contestant>) =
         contestants.iter().partition(|c| shares_first(c.finals.mean, largest));
-    let names = |some: &[&Contestant]| list(&some.iter().map(|c| c.group.optimiser.clone()).collect::<Vec<_>>(), NAMED);
+    let names = |some: &[&Contestant]| list(&some.iter().map(|c| c.group.optimiser.clone()).collect::<Vec<_>>(), FEW);
     let mut text = match behind.first() {
         None => format!("{} have the same, {}.", names(&ahead), scientific(largest)),
         Some(next) if largest > 0.0 => {
@@ -138,8 +144,8 @@ fn one_setting(contestants: &[Contestant], name: &str) -> String {
         let several = first.finals.count > 1 && next.finals.count > 1;
         let low = ahead.iter().map(|c| c.finals.low).fold(f64::INFINITY, f64::min);
         text += match (several, next.finals.high >= low) {
-            (true, true) => "; their ranges over the seeds overlap.",
-            (true, false) => "; their ranges over the seeds do not overlap.",
+            (true, true) => "; the ranges of their seeds overlap.",
+            (true, false) => "; the ranges of their seeds are apart.",
             (false, _) => ".",
         };
     }
@@ -155,9 +161,7 @@ fn one_setting(contestants: &[Contestant], name: &str) -> String {
     match (named.is_empty(), short.is_empty()) {
         (true, _) => text,
         (false, true) => text + &format!(" {name} is the norm of {}.", names(&named)),
-        (false, false) => {
-            text + &format!(" {name} is the norm of {}, of which {}.", names(&named), list(&short, NAMED))
-        }
+        (false, false) => text + &format!(" {name} is the norm of {}, of which {}.", names(&named), list(&short, FEW)),
     }
 }
 

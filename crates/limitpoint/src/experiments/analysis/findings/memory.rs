@@ -41,7 +41,7 @@ pub(super) fn outrun(record: &ExperimentRecord, groups: &[Group]) -> Option<Find
         .to_owned();
     let rows = fast.iter().map(|(g, fell, forgets)| [g.label.clone(), format!("{fell:.2e}"), format!("{forgets:.2e}")]);
     let table = table(["optimiser", "fall of ln L a step", "what it can follow"], rows);
-    Some(Finding { title, text, as_expected: None, explanation, table })
+    Some(Finding { title, text, as_expected: None, in_part: false, explanation, table })
 }
 
 /// The mean fall of ln L in a step over the second half of a run's rows.

@@ -50,7 +50,7 @@ pub(super) fn sparsity(record: &ExperimentRecord, groups: &[Group]) -> Option<Fi
     let explanation =
         "A weight is small here if its absolute value is below one hundredth of the largest of its block.".to_owned();
     let text = format!("Largest share of small weights in {}.", list(&words, NAMED));
-    Some(Finding { title, text, as_expected: None, explanation, table: Table { columns, rows } })
+    Some(Finding { title, text, as_expected: None, in_part: false, explanation, table: Table { columns, rows } })
 }
 
 /// How far the balance between layers drifted.
@@ -88,7 +88,14 @@ pub(super) fn balance(record: &ExperimentRecord, groups: &[Group]) -> Option<Fin
                        time."
         .to_owned();
     let table = table(["measured by", "optimiser", "largest change", "its own geometry"], rows);
-    Some(Finding { title: "Balance between layers".to_owned(), text, as_expected: None, explanation, table })
+    Some(Finding {
+        title: "Balance between layers".to_owned(),
+        text,
+        as_expected: None,
+        in_part: false,
+        explanation,
+        table,
+    })
 }
 
 /// How optimisers differ on the test examples.
@@ -133,5 +140,5 @@ pub(super) fn test_accuracy(record: &ExperimentRecord, groups: &[Group]) -> Opti
     });
     let table = table(["optimiser", "correct", "over the seeds", "seeds"], rows);
     let explanation = "Share of test examples classified correctly at the end.".to_owned();
-    Some(Finding { title, text, as_expected: None, explanation, table })
+    Some(Finding { title, text, as_expected: None, in_part: false, explanation, table })
 }

@@ -48,7 +48,14 @@ pub(super) fn monotony(record: &ExperimentRecord, groups: &[Group]) -> Option<Fi
     );
     let rows = falls.iter().map(|(name, fall)| [name.clone(), format!("{fall:.1e}")]);
     let table = table(["optimiser", "largest fall, relative"], rows);
-    Some(Finding { title: title.to_owned(), text, as_expected: Some(falling.is_empty()), explanation, table })
+    Some(Finding {
+        title: title.to_owned(),
+        text,
+        as_expected: Some(falling.is_empty()),
+        in_part: false,
+        explanation,
+        table,
+    })
 }
 
 /// Per cent where that reads well.
