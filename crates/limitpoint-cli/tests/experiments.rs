@@ -121,7 +121,7 @@ fn every_optimiser_has_the_margin_of_its_own_norm_without_being_asked() {
         ("sign,muon", &["margin.spectral", "margin.linf"]),
         ("coordinate", &["margin.l1"]),
         ("steepest(norm=lp:3)", &["margin.l3"]),
-        ("steepest(norm=max(*=2*l2))", &["margin.max(*=2*l2)"]),
+        ("steepest(norm=max(*=2*l2))", &["margin.max(l2)"]),
         ("mirror(potential=hyperbolic:0.1)", &["margin.l1"]),
         ("mirror(potential=smoothed:4,1)", &["margin.l4"]),
     ]
@@ -140,6 +140,12 @@ fn every_optimiser_has_the_margin_of_its_own_norm_without_being_asked() {
             }
         }
     }
+    // a norm of several blocks has a comma in its name
+    let out = home.path("blocks");
+    let norm = "optimiser=steepest(norm=max(layer1.weight=spectral,*=linf))";
+    let output = run_quick(&out, &[norm, "stop.steps=3", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("γ of max(spectral,linf)"), "{}", stdout(&output));
 }
 
 #[test]

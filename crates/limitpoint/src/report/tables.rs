@@ -141,15 +141,15 @@ pub(super) fn summary(record: &ExperimentRecord, analysis: &Analysis) -> String 
          contested column.</p>\n<div class=\"scroll\" tabindex=\"0\" \
          role=\"region\" aria-label=\"Table of final values\">\n<table class=\"numbers\"><thead><tr><th scope=\"col\">Optimiser</th>\
          {seeds}{headings}<th scope=\"col\" class=\"outcome\">Outcome</th></tr></thead>\n<tbody>\n{body}</tbody></table></div>{}\n</section>",
-        more(rows.len()),
+        more(rows.len(), "`limitpoint report --format json` prints all"),
     )
 }
 
 /// A word about rows that are left out.
-fn more(rows: usize) -> String {
+fn more(rows: usize, all: &str) -> String {
     match rows.saturating_sub(MOST_LINES) {
         0 => String::new(),
-        more => format!("<p class=\"explain\">And {more} more; `limitpoint report --format json` prints all.</p>"),
+        more => format!("<p class=\"explain\">And {more} more; {all}.</p>"),
     }
 }
 
@@ -245,6 +245,6 @@ pub(super) fn runs(runs: &[RunRecord]) -> String {
          <table class=\"numbers\"><thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Seed</th><th scope=\"col\">Steps</th>\
          <th scope=\"col\">Seconds</th>{test}<th scope=\"col\" class=\"outcome\">Stop</th></tr></thead>\n<tbody>\n{rows}</tbody>\
          </table></div>{}</details>",
-        more(runs.len()),
+        more(runs.len(), "the folder's manifest.json names all"),
     )
 }
