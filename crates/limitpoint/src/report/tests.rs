@@ -123,7 +123,8 @@ fn the_page_of_a_large_sweep_is_small() {
         let columns: Vec<&str> =
             group["bands"].as_array().unwrap().iter().map(|b| b["column"].as_str().unwrap()).collect();
         assert_eq!(columns, ["log10_loss", "margin.l1", "margin.l2", "margin.linf", "margin.spectral"]);
-        assert!(group["axes"][0]["step"].as_array().unwrap().len() >= 12);
+        // those that failed ended early
+        assert!(group["seeds"] == 0 || group["axes"][0]["step"].as_array().unwrap().len() >= 16, "{}", group["label"]);
     }
     let [sweep] = &shown["sweeps"].as_array().unwrap()[..] else { panic!("one swept key") };
     assert_eq!((sweep["key"].as_str(), sweep["panels"].as_array().map(Vec::len)), (Some("model.width"), Some(6)));
