@@ -102,6 +102,65 @@ fn runs_that_end_in_trouble_exit_with_one_and_say_why() {
     let output = run_quick(&out, &["schedule=constant(rate=1e30)", "stop.steps=50", "--quiet"]);
     assert_eq!(output.status.code(), Some(1), "{} {}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains("gradient-seed0: "), "{}", stdout(&output));
+    // in a sweep the page gathers them, and shows the others against what was swept
+    let out = home.path("sweep");
+    run_quick(&out, &["schedule.constant.rate=1e-4,1e-3,1e30", "seed=1,2", "stop.steps=50", "--quiet"]);
+    let page = std::fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
+    for words in
+        ["<h2>Failed runs</h2>", "2 of 6</td>", "rate=1e30 (2 seeds)", ">0 of 2 seeds</td>", "\"logarithmic\":"]
+    {
+        assert!(page.contains(words), "{words} is not in the page");
+    }
+}
+
+#[test]
+fn every_optimiser_has_the_margin_of_its_own_norm_without_being_asked() {
+    let home = Home::new("own-norm");
+    for (index, (optimiser, columns)) in [
+        ("muon", &["margin.spectral"][..]),
+        ("sign,muon", &["margin.spectral", "margin.linf"]),
+        ("coordinate", &["margin.l1"]),
+        ("steepest(norm=lp:3)", &["margin.l3"]),
+        ("steepest(norm=max(*=2*l2))", &["margin.max(l2)"]),
+        ("mirror(potential=hyperbolic:0.1)", &["margin.l1"]),
+        ("mirror(potential=smoothed:4,1)", &["margin.l4"]),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let out = home.path(&index.to_string());
+        let recipe = ["run", "linear", "observe.norms=['l2']", "stop.steps=3", "--quiet", "--no-report"];
+        let output = limitpoint(&[&recipe[..], &[&format!("optimiser={optimiser}"), "--out", &out]].concat());
+        assert_eq!(output.status.code(), Some(0), "{optimiser}: {}", stderr(&output));
+        for run in std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
+            let table = std::fs::read_to_string(run.join("metrics.csv")).unwrap();
+            let titles: Vec<&str> = table.lines().next().unwrap().split(',').collect();
+            for column in columns.iter().chain(&["margin.l2"]) {
+                assert!(titles.contains(column), "{}: no {column} in {titles:?}", run.display());
+            }
+        }
+    }
+    // a norm of several blocks has a comma in its name
+    let out = home.path("blocks");
+    let norm = "optimiser=steepest(norm=max(layer1.weight=spectral,*=linf))";
+    let output = run_quick(&out, &[norm, "stop.steps=3", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("γ of max(spectral,linf)"), "{}", stdout(&output));
+}
+
+#[test]
+fn an_optimiser_whose_memory_is_outrun_is_warned_and_told_the_key() {
+    let home = Home::new("memory");
+    let out = home.path("memory");
+    let output = limitpoint(&["run", "linear", "optimiser=adam", "seed=1,2", "stop.steps=3000", "--out", &out]);
+    let talk = stderr(&output);
+    assert_eq!(talk.matches("memory=0.5").count(), 1, "one warning for both seeds: {talk}");
+    let page = std::fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
+    assert!(page.contains("Faster than the memory of adam"), "the report says it too");
+    let kept = ["schedule=flow-resolved(resolution=0.1, memory=0.5)", "stop.steps=100", "--no-report"];
+    let output =
+        limitpoint(&[&["run", "linear", "optimiser=adam"], &kept[..], &["--out", &home.path("kept")]].concat());
+    assert!(!stderr(&output).contains("warning"), "{}", stderr(&output));
 }
 
 #[test]

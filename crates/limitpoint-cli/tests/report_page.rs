@@ -21,7 +21,7 @@ mod fixture;
 #[test]
 fn reports_work_in_a_browser() {
     let Some(browser) = Browser::find() else { return };
-    for (record, analysis) in [fixture::digits(), fixture::plane()] {
+    for (record, analysis) in [fixture::digits(), fixture::plane(), fixture::sweep(3)] {
         let output = browser.check(&record.name, &limitpoint::report::html(&record, &analysis));
         assert!(output.status.success(), "{}: {}", record.name, words(&output));
     }

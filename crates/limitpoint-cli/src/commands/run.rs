@@ -85,7 +85,7 @@ pub fn run(arguments: &Run) -> anyhow::Result<ExitCode> {
         (arguments.experiment.clone(), arguments.overrides.clone())
     };
     let source = RecipeSource::find(&name)?;
-    let plan = plan(&source, &overrides)?;
+    let plan = plan(&source, &overrides)?.with_own_norms();
     if arguments.print_config {
         return print_config(&plan, arguments.shared.format);
     }

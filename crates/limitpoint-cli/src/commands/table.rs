@@ -59,8 +59,18 @@ mod tests {
         Summary {
             columns: vec![column("γ of ℓ2"), column("log10 L")],
             rows: vec![
-                SummaryRow { label: "gradient".into(), cells: vec![cell("1.00e-3", true), cell("-100.02", false)] },
-                SummaryRow { label: "sign".into(), cells: vec![cell("9.00e-4", false), cell("-5", false)] },
+                SummaryRow {
+                    label: "gradient".into(),
+                    cells: vec![cell("1.00e-3", true), cell("-100.02", false)],
+                    seeds: 1,
+                    of: 1,
+                },
+                SummaryRow {
+                    label: "sign".into(),
+                    cells: vec![cell("9.00e-4", false), cell("-5", false)],
+                    seeds: 1,
+                    of: 1,
+                },
             ],
         }
     }

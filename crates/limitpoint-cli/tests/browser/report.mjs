@@ -34,9 +34,11 @@ const check = (what, holds, found = '') => {
 const browser = await puppeteer.launch({ executablePath: browserPath, headless: true, args: ['--no-sandbox', '--disable-gpu'] });
 try {
   const page = await openPage(1280, 'light');
+  await thePictureComesFirst(page);
   await everythingIsDrawn(page);
   await chipsHideAGroupEverywhere(page);
   await axesCanBeSwitched(page);
+  await settingsCanBeChosen(page);
   await theCursorIsShared(page);
   await selectsAndSliderWork(page);
   await themeCanBeSwitched(page);
@@ -113,10 +115,12 @@ async function everythingIsDrawn(page) {
     const count = (prefix) => names.filter((name) => name.startsWith(`${prefix}.`)).length;
     const some = (number) => (number > 0 ? 1 : 0);
     const first = ['small_fraction', 'participation', 'active_neurons'].map(count).find((number) => number > 0) ?? 0;
-    return some(names.includes('log10_loss')) + count('margin') + count('norm') + count('balance_drift') + first
+    const shown = data.groups.filter((group) => !data.one_by_one || group.setting === 0);
+    return data.sweeps.reduce((sum, sweep) => sum + sweep.panels.length, 0)
+      + some(names.includes('log10_loss')) + count('margin') + count('norm') + count('balance_drift') + first
       + ['alignment', 'kkt_gap', 'kkt_slack'].map((prefix) => some(count(prefix))).reduce((a, b) => a + b)
       + some(names.length) + some(data.runs.filter((run) => run.histograms.length > 0).length)
-      + data.groups.filter((group) => group.portrait?.decision).length;
+      + shown.filter((group) => group.portrait?.decision).length;
   });
   const plots = await shownPlots(page);
   check(`there are ${expected} plots`, plots.length === expected && expected > 0, plots.map((plot) => plot.id));
@@ -167,11 +171,43 @@ async function axesCanBeSwitched(page) {
     const band = await count();
     await click(page, 'input[name="seeds"][value="mean"]');
     check('bands can be switched off', (await count()) < band, [band, await count()]);
-    await click(page, 'input[name="seeds"][value="each"]');
-    const runs = await page.evaluate(() => JSON.parse(document.getElementById('data').textContent).runs.length);
-    check('every run can be shown', (await count()) === runs, [runs, await count()]);
+    if (await page.$('input[name="seeds"][value="each"]')) {
+      await click(page, 'input[name="seeds"][value="each"]');
+      const runs = await page.evaluate(() => {
+        const data = JSON.parse(document.getElementById('data').textContent);
+        return data.groups.filter((group) => !data.one_by_one || group.setting === 0).reduce((sum, group) => sum + group.runs.length, 0);
+      });
+      check('every run can be shown', (await count()) === runs, [runs, await count()]);
+    }
     await click(page, 'input[name="seeds"][value="band"]');
   }
+}
+
+/** A sweep shows one setting at a time, and its final values against what it varies. */
+async function settingsCanBeChosen(page) {
+  if (!(await page.$('#setting'))) return;
+  const loss = () => page.$eval('#plot-loss', (plot) => JSON.stringify(plot.data.map((trace) => trace.y)));
+  const first = await loss();
+  const values = await page.$$eval('#setting option', (options) => options.map((option) => option.value));
+  await page.select('#setting', values.at(-1));
+  await settled(page);
+  check('another setting has other curves', values.length > 1 && (await loss()) !== first, values.length);
+  const swept = (await shownPlots(page)).filter((plot) => plot.id.startsWith('plot-sweep-'));
+  check('final values are drawn against the setting', swept.length > 1 && swept.every((plot) => plot.type === 'log' && plot.drawn > 0), swept);
+  await page.select('#setting', values[0]);
+  await settled(page);
+}
+
+/** The picture: a table of shares, coloured by them, with something to read in both themes. */
+async function thePictureComesFirst(page) {
+  const found = await page.evaluate(() => {
+    const cells = [...document.querySelectorAll('table.standing tbody td')];
+    const shades = new Set(cells.map((cell) => getComputedStyle(cell).backgroundColor));
+    const picture = document.getElementById('standing');
+    const before = [...document.querySelectorAll('main section')][0] === picture;
+    return { cells: cells.length, shades: shades.size, before };
+  });
+  check('the page begins with the picture', found.before && found.cells > 3 && found.shades > 2, found);
 }
 
 async function theCursorIsShared(page) {

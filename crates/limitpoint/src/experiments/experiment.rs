@@ -16,6 +16,7 @@ use super::fit::{require_memory, require_tasks};
 use super::journal::{hexadecimal, partial_name};
 use super::judge::{AT_ONCE, JudgeRecord, judge};
 use super::manifest::{ExperimentManifest, RunManifest, Status};
+use super::memory::memory_warnings;
 use super::metrics::{read_histograms, read_metrics};
 use super::recipe::Recipe;
 use super::record::{DataRecord, ExperimentRecord, RunRecord};
@@ -89,6 +90,9 @@ impl Experiment {
             splits.flat_map(|split| std::iter::once(&split.train).chain(&split.test)).flat_map(|set| &set.notes);
         notes.collect::<std::collections::BTreeSet<_>>().into_iter().for_each(|note| options.watcher.note(0, note));
         self.prepare(folder, &data)?;
+        for (run, warning) in memory_warnings(&self.tasks) {
+            options.watcher.note(run, &warning);
+        }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(options.threads.max(1))
             .build()
@@ -280,8 +284,15 @@ fn load_run(folder: &Path, label: super::task::TaskLabel) -> Result<RunRecord, R
         formula: manifest.as_ref().map_or_else(String::new, |m| m.formula.clone()),
         geometry: manifest.as_ref().and_then(|m| m.geometry.clone()),
         geometry_in_limit: manifest.as_ref().is_some_and(|m| m.geometry_in_limit),
+        own_norm: manifest.as_ref().and_then(|m| m.own_norm.clone()),
+        forgets: manifest.as_ref().and_then(|m| m.forgets),
         stop: manifest.as_ref().map_or_else(unfinished, |m| m.stop.clone()),
         healthy: manifest.as_ref().is_some_and(|m| m.status == Status::Finished && m.healthy),
+        failed: manifest.as_ref().is_some_and(|m| match m.status {
+            Status::Failed => true,
+            Status::Finished => !m.healthy,
+            Status::Running | Status::Interrupted => false,
+        }),
         steps: manifest.as_ref().map_or(steps, |m| m.steps),
         seconds: manifest.as_ref().map_or(0.0, |m| m.timings.seconds),
         test_accuracy: manifest.as_ref().and_then(|m| m.test_accuracy),

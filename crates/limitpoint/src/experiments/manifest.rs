@@ -35,6 +35,12 @@ pub struct RunManifest {
     /// Whether that holds in the limit or by conjecture only.
     #[serde(default)]
     pub geometry_in_limit: bool,
+    /// The norm it belongs to, as columns name it.
+    #[serde(default)]
+    pub own_norm: Option<String>,
+    /// The largest fall of ln L in a step that its memory of gradients can follow, where it has one.
+    #[serde(default)]
+    pub forgets: Option<f64>,
     /// How far it has come.
     pub status: Status,
     /// Why it ended, in words.

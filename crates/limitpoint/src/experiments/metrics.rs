@@ -79,7 +79,7 @@ impl MetricsWriter {
         resumed: Option<(&Mark, &ProbeState)>,
     ) -> Result<Self, RecordError> {
         let columns = columns_of(&probe);
-        let header = columns.join(",");
+        let header = header_text(&columns);
         let (journal, lines) = match resumed {
             None => (Journal::create(path, &header)?, Vec::new()),
             Some((mark, state)) => {
@@ -161,6 +161,35 @@ impl Observer for MetricsWriter {
     }
 }
 
+/// Names of columns as they are written: those with commas, as in `margin.max(spectral,linf)`, in quotes.
+fn header_text(columns: &[String]) -> String {
+    let quoted = |name: &String| match name.contains([',', '"']) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.clone(),
+    };
+    columns.iter().map(quoted).collect::<Vec<_>>().join(",")
+}
+
+/// What [`header_text`] wrote.
+fn header_columns(line: &str) -> Vec<String> {
+    let mut columns = vec![String::new()];
+    let (mut quoted, mut before) = (false, ' ');
+    for character in line.chars() {
+        match character {
+            '"' if !quoted && before == '"' => {
+                // a quote within quotes is written twice
+                quoted = true;
+                columns.last_mut().into_iter().for_each(|name| name.push('"'));
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => columns.push(String::new()),
+            other => columns.last_mut().into_iter().for_each(|name| name.push(other)),
+        }
+        before = character;
+    }
+    columns
+}
+
 /// Numbers as they are written: the shortest text that reads back to the same bits.
 fn line_text(values: &[f64]) -> String {
     let mut text = String::with_capacity(12 * values.len());
@@ -190,7 +219,7 @@ fn parse_line(line: &str, columns: usize) -> Option<Line> {
 /// Reads a table written by a [`MetricsWriter`]; of a run that still goes on, a last line cut short is left out.
 pub(super) fn read_metrics(path: &Path, text: &str) -> Result<Metrics, RecordError> {
     let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| line.trim_end());
-    let columns: Vec<String> = lines.next().unwrap_or_default().split(',').map(str::to_owned).collect();
+    let columns = header_columns(lines.next().unwrap_or_default());
     let mut values = vec![Vec::new(); columns.len()];
     for (number, line) in lines.enumerate() {
         let row = parse_numbers(line, columns.len()).ok_or_else(|| {
@@ -288,6 +317,15 @@ mod tests {
         let line = parse_line(&line_text(&values), values.len()).unwrap();
         assert!(values.iter().zip(&line.values).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())));
         assert_eq!(line.step, 3);
+    }
+
+    #[test]
+    fn names_with_commas_survive_the_header() {
+        let names = ["step", "margin.max(spectral,linf)", "a\"b", "\"", "c,\"d\",", ""].map(str::to_owned);
+        let text = header_text(&names);
+        assert_eq!(header_columns(&text), names, "{text}");
+        let table = read_metrics(Path::new("metrics.csv"), "step,\"margin.max(l1,l2)\"\n1,2.5\n").unwrap();
+        assert_eq!(table.column("margin.max(l1,l2)"), [2.5]);
     }
 
     #[test]

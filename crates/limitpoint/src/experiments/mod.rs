@@ -38,6 +38,7 @@ mod files;
 mod fit;
 mod journal;
 mod manifest;
+mod memory;
 mod metrics;
 mod parquet_file;
 mod portrait;
@@ -82,8 +83,10 @@ pub use polish::{POLISHED_FILE, PolishedRun, WarmStart, polish_run};
 pub use rates::{OptimiserRates, rates};
 pub use recipe::{CertificateRule, Observe, Recipe, Stop};
 pub use record::{
-    Analysis, Band, CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, Finding, Group,
-    HistogramRecord, Metrics, Portrait, ReferenceLine, RunRecord, Summary, SummaryCell, SummaryColumn, SummaryRow,
+    Analysis, Band, CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FailedRun, FailureKind,
+    FeatureImages, Finding, Group, HistogramRecord, Metrics, Portrait, ReferenceLine, RunRecord, Standing,
+    StandingCell, StandingColumn, StandingRow, Summary, SummaryCell, SummaryColumn, SummaryRow, Sweep, SweepLine,
+    SweepPanel, Table,
 };
 pub use robustness::{Part, RobustnessOptions, RunRobustness, run_robustness, trained_weights};
 pub use run::{Progress, Watcher};

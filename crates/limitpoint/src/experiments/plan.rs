@@ -8,7 +8,9 @@ use super::read::read;
 use super::shape::Shape;
 use super::shorthand::automatic_name;
 use super::source::{RecipeSource, drop_optimisers};
+use super::task::Task;
 use super::walk::put;
+use crate::norms::NormSpec;
 
 /// The most combinations that sweeps may have together.
 const MOST_POINTS: usize = 100_000;
@@ -24,6 +26,42 @@ pub struct Plan {
     pub swept: Vec<String>,
     /// One recipe per combination; a single one without settings where nothing is swept.
     pub points: Vec<PlanPoint>,
+}
+
+impl Plan {
+    /// The same, where every point also observes the norms its optimisers and flows belong to, and those of all others.
+    ///
+    /// What an optimiser is expected to maximise is then in its table without being asked for, and every column can be
+    /// compared over all runs. A recipe that observes no norm at all is left as it is.
+    ///
+    /// ```
+    /// use limitpoint::experiments::{RecipeSource, plan};
+    /// let plan = plan(&RecipeSource::find("linear")?, &["optimiser=muon".into()])?.with_own_norms();
+    /// let norms: Vec<String> = plan.base.observe.norms.iter().map(|norm| norm.key()).collect();
+    /// assert_eq!(norms, ["l1", "l2", "linf", "spectral"]);
+    /// # Ok::<(), limitpoint::experiments::RecipeError>(())
+    /// ```
+    pub fn with_own_norms(mut self) -> Self {
+        let mut own: Vec<NormSpec> = Vec::new();
+        for norm in self.points.iter().flat_map(|point| own_norms(&point.recipe)) {
+            if own.iter().all(|known| known.key() != norm.key()) {
+                own.push(norm);
+            }
+        }
+        for recipe in self.points.iter_mut().map(|point| &mut point.recipe).chain([&mut self.base]) {
+            let observed = &mut recipe.observe.norms;
+            let known: Vec<String> = observed.iter().map(NormSpec::key).collect();
+            if !known.is_empty() {
+                observed.extend(own.iter().filter(|norm| !known.contains(&norm.key())).cloned());
+            }
+        }
+        self
+    }
+}
+
+/// The norms of everyone who trains.
+fn own_norms(recipe: &Recipe) -> Vec<NormSpec> {
+    Task::all(recipe, &[]).iter().filter_map(Task::own_norm).collect()
 }
 
 /// One combination of swept settings.

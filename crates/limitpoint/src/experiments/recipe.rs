@@ -219,7 +219,7 @@ fn first_seed() -> Vec<u64> {
 }
 
 fn flow_resolved() -> ScheduleSpec {
-    ScheduleSpec::FlowResolved { resolution: 0.05, initial: 0.1, grow: 1.5, shrink: 0.5 }
+    ScheduleSpec::flow_resolved(0.05)
 }
 
 fn he_normal() -> Initialiser {

@@ -368,6 +368,8 @@ impl<'a> Runner<'a> {
             formula: task.formula(),
             geometry: task.geometry(),
             geometry_in_limit: task.geometry_in_limit(),
+            own_norm: task.own_norm().map(|norm| norm.key()),
+            forgets: task.forgets(),
             status,
             stop: words,
             healthy: reason.map_or(status != Status::Failed, StopReason::is_healthy),

@@ -33,7 +33,7 @@ impl Task {
         match self.trainer() {
             Some(Trainer::Optimiser(spec, schedule)) => {
                 let layout = objective.layout().clone();
-                let mut schedule = schedule.clone();
+                let mut schedule = Self::remembering(spec, schedule);
                 if schedule.needs_feature_bound() {
                     schedule = schedule.with_feature_bound(bound(spec, data, &layout)?);
                 }

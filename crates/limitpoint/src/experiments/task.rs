@@ -107,6 +107,25 @@ impl Task {
         }
     }
 
+    /// The norm who trains belongs to: that of its steps, or of the horizon of its potential.
+    pub fn own_norm(&self) -> Option<NormSpec> {
+        match self.trainer()? {
+            Trainer::Optimiser(spec, _) => spec.own_norm(),
+            Trainer::Flow(FlowSpec::Steepest { norm }) => Some(norm.clone()),
+            Trainer::Flow(FlowSpec::Mirror { potential } | FlowSpec::NaturalGradient { potential }) => {
+                OptimiserSpec::mirror(potential.clone()).own_norm()
+            }
+        }
+    }
+
+    /// The largest fall of ln L in a step that its memory of gradients can follow, where it has one.
+    pub fn forgets(&self) -> Option<f64> {
+        match self.trainer()? {
+            Trainer::Optimiser(spec, _) => Some(spec.forgets()).filter(|forgets| forgets.is_finite()),
+            Trainer::Flow(_) => None,
+        }
+    }
+
     /// Whether the geometry is that of a limit or a conjecture, so that no single step need respect it.
     pub fn geometry_in_limit(&self) -> bool {
         match self.trainer() {

@@ -82,12 +82,10 @@ impl Pace {
     /// The same with finer steps and a shallower end, for problems whose gradients are looked at.
     pub(super) fn finer(&self, finest: f64, depth: f64) -> Self {
         let finer = |stage: &Stage| {
-            let schedule = match stage.schedule {
-                ScheduleSpec::FlowResolved { resolution, initial, grow, shrink } => {
-                    ScheduleSpec::FlowResolved { resolution: resolution.min(finest), initial, grow, shrink }
-                }
-                ref other => other.clone(),
-            };
+            let mut schedule = stage.schedule.clone();
+            if let ScheduleSpec::FlowResolved { resolution, .. } = &mut schedule {
+                *resolution = resolution.min(finest);
+            }
             Stage { schedule, log10_loss: stage.log10_loss.max(depth), steps: MORE_STEPS * stage.steps }
         };
         Self { stages: self.stages.iter().map(finer).collect() }
@@ -149,7 +147,7 @@ impl Memory {
     fn stages(self) -> Vec<Stage> {
         let flow = |forgets: f64, log10_loss: f64| {
             let resolution = COARSEST.min(0.5 * forgets);
-            let schedule = ScheduleSpec::FlowResolved { resolution, initial: 0.1, grow: 1.5, shrink: 0.5 };
+            let schedule = ScheduleSpec::flow_resolved(resolution);
             Stage { schedule, log10_loss, steps: MOST_STEPS }
         };
         if self.own_pace {

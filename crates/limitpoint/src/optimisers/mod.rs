@@ -21,6 +21,7 @@
 //! | `dual_acceleration` | θ + ηL/θₜ · ‖y‖_* d(y), y a moving average of ∇ln L: margin gap Õ(1/t²) for linear models |
 //! | `progressive_rescaling` | P(θ − ηg) onto balls whose radius doubles: margin gap e^−Ω(t) for linear models in ℓ2 |
 //! | `switch` | one optimiser until an event, another after it |
+//! | `memory` | how fast each of them forgets earlier gradients |
 //! | `own_norm` | no update: the norm each of them belongs to |
 
 mod ada_boost;
@@ -29,6 +30,7 @@ mod adam;
 mod clarke;
 mod constrained_mirror;
 mod dual_acceleration;
+mod memory;
 mod mirror;
 mod moments;
 mod momentum;

@@ -5,8 +5,11 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `html.rs` | the page: words and tables, put together with the assets |
+//! | `html.rs` | the page, put together from its parts and the assets |
+//! | `picture.rs` | the picture it begins with: optimisers × norms |
+//! | `tables.rs` | findings and tables |
 //! | `page_data.rs` | what the page's script draws, as JSON |
+//! | `budget.rs` | how much of it fits on a page |
 //! | `sheet.rs` | what the pages without a script share |
 //! | `gallery.rs` | claims of the papers with their verdicts and figures, on one page |
 //! | `fingerprints.rs` | fingerprints of optimisers on one page |
@@ -14,20 +17,25 @@
 //! | `robustness.rs` | how far the nearest mistakes of trained models are, on one page |
 //! | `svg/` | figures for papers |
 //! | `assets/page.html`, `assets/style.css` | the skeleton and its style |
-//! | `assets/report.js` | state, theme, controls, the order of drawing, the cursor shared by all plots |
+//! | `assets/report.js` | state, colours, sections, the order of drawing, the cursor shared by all plots |
+//! | `assets/controls.js` | theme and controls |
 //! | `assets/plots.js` | curves over time |
+//! | `assets/sweeps.js` | final values against what a sweep varies |
 //! | `assets/pictures.js` | histograms, paths of directions, decision regions, learned features |
 //! | `assets/plotly-cartesian.min.js` | the drawing library, with its licence beside it |
 
+mod budget;
 mod fingerprints;
 mod gallery;
 mod horizons;
 mod html;
 mod page_data;
+mod picture;
 mod reference_page;
 mod robustness;
 mod sheet;
 mod svg;
+mod tables;
 
 pub use fingerprints::fingerprints;
 pub use gallery::gallery;

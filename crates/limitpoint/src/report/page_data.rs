@@ -1,14 +1,18 @@
 //! What the page's script draws, in a compact form.
 //!
-//! Plots need no more than [`DIGITS`] digits, and the columns of a group share their steps; both make the page a
-//! fraction of the size of the record. A number that is missing is `null`, a column without any number is empty.
+//! Plots need no more than a few digits and no more rows than they have room for, and the columns of a group share
+//! their steps; all this makes the page a fraction of the size of the record. A number that is missing is `null`, a column
+//! without any number is empty.
 
 use serde::{Serialize, Serializer, ser::SerializeSeq};
 
-use crate::experiments::{Analysis, Band, DecisionMap, ExperimentRecord, Group, HistogramRecord, Portrait, RunRecord};
+use super::budget::{Budget, evenly};
+use crate::experiments::{
+    Analysis, Band, DecisionMap, ExperimentRecord, Group, HistogramRecord, Portrait, RunRecord, Sweep, SweepLine,
+};
 
-/// Significant digits of numbers in curves.
-const DIGITS: usize = 7;
+/// Significant digits of final values and of positions.
+const DIGITS: usize = 6;
 
 /// Significant digits of numbers in pictures.
 const PICTURE_DIGITS: usize = 4;
@@ -18,37 +22,56 @@ const PICTURE_DIGITS: usize = 4;
 pub(super) struct PageData<'a> {
     name: &'a str,
     references: &'a [crate::experiments::ReferenceLine],
+    /// Names of the optimisers, in the order of the recipe.
+    optimisers: Vec<&'a str>,
+    /// Settings of the sweep whose curves are shown; one empty one where nothing is swept.
+    settings: Vec<&'a str>,
+    /// How many settings there are.
+    all_settings: usize,
+    /// Whether settings are shown one by one, and colours are those of optimisers.
+    one_by_one: bool,
+    sweeps: Vec<SweepData<'a>>,
     groups: Vec<GroupData<'a>>,
+    /// Whether single runs come with their curves.
+    singles: bool,
+    /// Single runs; empty where there are too many for curves and histograms.
     runs: Vec<RunData<'a>>,
 }
 
 #[derive(Serialize)]
 struct GroupData<'a> {
     label: &'a str,
+    /// Its optimiser, by place.
+    optimiser: usize,
+    /// Its setting, by place.
+    setting: usize,
     formula: &'a str,
-    runs: &'a [usize],
+    /// How many runs its means are of.
+    seeds: usize,
+    /// Places among the single runs.
+    runs: Vec<usize>,
     /// Positions of the rows; a band names its own by index.
-    axes: Vec<Axis<'a>>,
+    axes: Vec<Axis>,
     bands: Vec<BandData<'a>>,
     /// Pictures of the first run that has any.
-    portrait: Option<PortraitData<'a>>,
+    portrait: Option<PortraitData>,
 }
 
 #[derive(Serialize, PartialEq)]
-struct Axis<'a> {
-    step: Series<'a>,
-    log10_time: Series<'a>,
-    log10_loss: Series<'a>,
+struct Axis {
+    step: Series,
+    log10_time: Series,
+    log10_loss: Series,
 }
 
 #[derive(Serialize)]
 struct BandData<'a> {
     column: &'a str,
     axis: usize,
-    mean: Series<'a>,
+    mean: Series,
     /// Smallest and largest; absent where every seed gave the mean.
     #[serde(skip_serializing_if = "Option::is_none")]
-    range: Option<[Series<'a>; 2]>,
+    range: Option<[Series; 2]>,
 }
 
 #[derive(Serialize)]
@@ -56,58 +79,163 @@ struct RunData<'a> {
     name: &'a str,
     seed: u64,
     columns: &'a [String],
-    values: Vec<Series<'a>>,
+    values: Vec<Series>,
     histograms: &'a [HistogramRecord],
 }
 
+/// Final values against a setting.
 #[derive(Serialize)]
-struct PortraitData<'a> {
-    seed: u64,
-    decision: Option<DecisionData<'a>>,
-    features: Option<FeatureData<'a>>,
+struct SweepData<'a> {
+    key: &'a str,
+    values: &'a [String],
+    places: Series,
+    logarithmic: bool,
+    others: &'a [String],
+    panels: Vec<PanelData<'a>>,
 }
 
 #[derive(Serialize)]
-struct DecisionData<'a> {
-    x: Series<'a>,
-    y: Series<'a>,
-    scores: Vec<Series<'a>>,
+struct PanelData<'a> {
+    column: &'a str,
+    label: &'a str,
+    lines: Vec<LineData<'a>>,
+}
+
+#[derive(Serialize)]
+struct LineData<'a> {
+    mean: Series,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<[Series; 2]>,
+    runs: &'a [usize],
+}
+
+#[derive(Serialize)]
+struct PortraitData {
+    seed: u64,
+    decision: Option<DecisionData>,
+    features: Option<FeatureData>,
+}
+
+#[derive(Serialize)]
+struct DecisionData {
+    x: Series,
+    y: Series,
+    scores: Vec<Series>,
     /// First input, second input and label of every example.
     examples: Vec<[Number; 3]>,
 }
 
 #[derive(Serialize)]
-struct FeatureData<'a> {
+struct FeatureData {
     rows: usize,
     cols: usize,
-    images: Vec<Series<'a>>,
-    strengths: Series<'a>,
+    images: Vec<Series>,
+    strengths: Series,
+}
+
+/// The most groups of a sweep that are shown at once.
+const AT_ONCE: usize = 12;
+
+/// Whether a sweep is too large to show at once: it is then shown one setting at a time.
+fn one_by_one(analysis: &Analysis) -> bool {
+    analysis.groups.len() > AT_ONCE && analysis.groups.iter().any(|group| group.setting != analysis.groups[0].setting)
+}
+
+/// What a group takes its colour from: its place, or that of its optimiser where settings are shown one by one.
+pub(super) fn colour_key(analysis: &Analysis, index: usize) -> usize {
+    if !one_by_one(analysis) {
+        return index;
+    }
+    let mut optimisers = Vec::new();
+    let mut places = analysis.groups.iter().map(|group| place_of(&mut optimisers, &group.optimiser));
+    places.nth(index).unwrap_or(0)
+}
+
+/// The place of `name` in a list, where it is put if it is not there.
+fn place_of<'a>(list: &mut Vec<&'a str>, name: &'a str) -> usize {
+    list.iter().position(|known| *known == name).unwrap_or_else(|| {
+        list.push(name);
+        list.len() - 1
+    })
 }
 
 impl<'a> PageData<'a> {
     pub(super) fn new(record: &'a ExperimentRecord, analysis: &'a Analysis) -> Self {
+        let budget = Budget::new(record, analysis);
+        let (mut optimisers, mut settings, mut all) = (Vec::new(), Vec::new(), Vec::new());
+        for group in &analysis.groups {
+            place_of(&mut optimisers, &group.optimiser);
+            place_of(&mut all, &group.setting);
+        }
+        let singles = budget.run_rows > 0;
+        // histograms need runs to belong to, if without curves
+        let with_runs = singles || budget.histograms;
+        let groups = budget
+            .groups
+            .iter()
+            .enumerate()
+            .map(|(place, index)| {
+                let group = &analysis.groups[*index];
+                let names = (place_of(&mut optimisers, &group.optimiser), place_of(&mut settings, &group.setting));
+                let mut shown = GroupData::new(record, group, names, &budget, place < budget.portraits);
+                if !with_runs {
+                    shown.runs.clear();
+                }
+                shown
+            })
+            .collect();
+        let runs = match with_runs {
+            true => record.runs.iter().map(|run| RunData::new(run, &budget)).collect(),
+            false => Vec::new(),
+        };
         Self {
             name: &record.name,
             references: &record.references,
-            groups: analysis.groups.iter().map(|group| GroupData::new(record, group)).collect(),
-            runs: record.runs.iter().map(RunData::new).collect(),
+            optimisers,
+            settings,
+            all_settings: all.len(),
+            one_by_one: one_by_one(analysis),
+            sweeps: analysis.sweeps.iter().map(SweepData::new).collect(),
+            groups,
+            singles,
+            runs,
         }
     }
 }
 
 impl<'a> GroupData<'a> {
-    fn new(record: &'a ExperimentRecord, group: &'a Group) -> Self {
+    fn new(
+        record: &'a ExperimentRecord,
+        group: &'a Group,
+        (optimiser, setting): (usize, usize),
+        budget: &Budget,
+        pictured: bool,
+    ) -> Self {
         let mut axes = Vec::new();
-        let bands = group.bands.iter().map(|band| BandData::new(band, &mut axes)).collect();
+        let shown = group.bands.iter().filter(|band| budget.shows(&band.column));
+        let bands = shown.map(|band| BandData::new(band, budget, &mut axes)).collect();
         let mut runs = group.runs.iter().filter_map(|index| record.runs.get(*index));
         let formula = runs.clone().next().map_or("", |run| &run.formula);
-        let portrait = runs.find_map(PortraitData::new);
-        Self { label: &group.label, formula, runs: &group.runs, axes, bands, portrait }
+        let seeds = runs.clone().filter(|run| !run.failed).count();
+        let portrait = if pictured { runs.find_map(PortraitData::new) } else { None };
+        Self {
+            label: &group.label,
+            optimiser,
+            setting,
+            formula,
+            seeds,
+            runs: group.runs.clone(),
+            axes,
+            bands,
+            portrait,
+        }
     }
 }
 
 impl<'a> BandData<'a> {
-    fn new(band: &'a Band, axes: &mut Vec<Axis<'a>>) -> Self {
+    fn new(band: &'a Band, budget: &Budget, axes: &mut Vec<Axis>) -> Self {
+        let rows = evenly(band.step.len(), budget.rows);
+        let curve = |values: &[f64]| Series::rows(values, &rows, budget.digits);
         let axis =
             Axis { step: curve(&band.step), log10_time: curve(&band.log10_time), log10_loss: curve(&band.log10_loss) };
         let place = axes.iter().position(|known| *known == axis).unwrap_or_else(|| {
@@ -115,74 +243,115 @@ impl<'a> BandData<'a> {
             axes.len() - 1
         });
         let (mean, low, high) = (curve(&band.mean), curve(&band.low), curve(&band.high));
-        let range = (low != mean || high != mean).then_some([low, high]);
-        Self { column: &band.column, axis: place, mean, range }
+        Self { column: &band.column, axis: place, range: range(&mean, low, high), mean }
     }
 }
 
+/// The range around a mean, where it is one.
+fn range(mean: &Series, low: Series, high: Series) -> Option<[Series; 2]> {
+    (low != *mean || high != *mean).then_some([low, high])
+}
+
 impl<'a> RunData<'a> {
-    fn new(run: &'a RunRecord) -> Self {
+    fn new(run: &'a RunRecord, budget: &Budget) -> Self {
+        let rows = evenly(run.metrics.len(), budget.run_rows);
+        let histograms: &[HistogramRecord] = if budget.histograms { &run.histograms } else { &[] };
+        let (columns, values): (&[String], Vec<Series>) = match budget.run_rows {
+            0 => (&[], Vec::new()),
+            _ => {
+                let values = run.metrics.values.iter().map(|values| Series::rows(values, &rows, budget.digits));
+                (&run.metrics.columns, values.collect())
+            }
+        };
+        Self { name: &run.name, seed: run.seed, columns, values, histograms }
+    }
+}
+
+impl<'a> SweepData<'a> {
+    fn new(sweep: &'a Sweep) -> Self {
+        let line = |line: &'a SweepLine| {
+            let (mean, low, high) = (Series::of(&line.mean), Series::of(&line.low), Series::of(&line.high));
+            LineData { range: range(&mean, low, high), mean, runs: &line.runs }
+        };
+        let panels = sweep
+            .panels
+            .iter()
+            .map(|panel| PanelData {
+                column: &panel.column,
+                label: &panel.label,
+                lines: panel.lines.iter().map(line).collect(),
+            })
+            .collect();
         Self {
-            name: &run.name,
-            seed: run.seed,
-            columns: &run.metrics.columns,
-            values: run.metrics.values.iter().map(|values| curve(values)).collect(),
-            histograms: &run.histograms,
+            key: &sweep.key,
+            values: &sweep.values,
+            places: Series::of(&sweep.places),
+            logarithmic: sweep.logarithmic,
+            others: &sweep.others,
+            panels,
         }
     }
 }
 
-impl<'a> PortraitData<'a> {
-    fn new(run: &'a RunRecord) -> Option<Self> {
+impl PortraitData {
+    fn new(run: &RunRecord) -> Option<Self> {
         let Portrait { decision, features } = &run.portrait;
         let features = features.as_ref().map(|features| FeatureData {
             rows: features.rows,
             cols: features.cols,
-            images: features.images.iter().map(|image| picture(image)).collect(),
-            strengths: picture(&features.strengths),
+            images: features.images.iter().map(|image| Series::picture(image)).collect(),
+            strengths: Series::picture(&features.strengths),
         });
         let decision = decision.as_ref().map(DecisionData::new);
-        (decision.is_some() || features.is_some()).then_some(Self { seed: run.seed, decision, features })
+        let some = decision.is_some() || features.is_some();
+        some.then_some(Self { seed: run.seed, decision, features })
     }
 }
 
-impl<'a> DecisionData<'a> {
-    fn new(map: &'a DecisionMap) -> Self {
+impl DecisionData {
+    fn new(map: &DecisionMap) -> Self {
         let number = |value| Number { value, digits: PICTURE_DIGITS };
         Self {
-            x: curve(&map.x),
-            y: curve(&map.y),
-            scores: map.scores.iter().map(|row| picture(row)).collect(),
+            x: Series::of(&map.x),
+            y: Series::of(&map.y),
+            scores: map.scores.iter().map(|row| Series::picture(row)).collect(),
             examples: map.examples.iter().map(|(x, y, label)| [*x, *y, *label].map(number)).collect(),
         }
     }
 }
 
-fn curve(values: &[f64]) -> Series<'_> {
-    Series { values, digits: DIGITS }
-}
-
-fn picture(values: &[f64]) -> Series<'_> {
-    Series { values, digits: PICTURE_DIGITS }
-}
-
 /// Numbers written with few digits.
-struct Series<'a> {
-    values: &'a [f64],
+struct Series {
+    values: Vec<f64>,
     digits: usize,
 }
 
-/// The same numbers, where NaN is the same as NaN.
-impl PartialEq for Series<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        let same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
-        self.values.len() == other.values.len() && self.values.iter().zip(other.values).all(same)
+impl Series {
+    fn of(values: &[f64]) -> Self {
+        Self { values: values.to_vec(), digits: DIGITS }
+    }
+
+    /// Some of the values, by place.
+    fn rows(values: &[f64], rows: &[usize], digits: usize) -> Self {
+        Self { values: rows.iter().filter_map(|row| values.get(*row).copied()).collect(), digits }
+    }
+
+    fn picture(values: &[f64]) -> Self {
+        Self { values: values.to_vec(), digits: PICTURE_DIGITS }
     }
 }
 
-impl Serialize for Series<'_> {
+/// The same numbers, where NaN is the same as NaN.
+impl PartialEq for Series {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
+        self.values.len() == other.values.len() && self.values.iter().zip(&other.values).all(same)
+    }
+}
+
+impl Serialize for Series {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let values = if self.values.iter().any(|value| value.is_finite()) { self.values } else { &[] };
+        let values: &[f64] = if self.values.iter().any(|value| value.is_finite()) { &self.values } else { &[] };
         let mut sequence = serializer.serialize_seq(Some(values.len()))?;
         for value in values {
             sequence.serialize_element(&Number { value: *value, digits: self.digits })?;

@@ -14,12 +14,17 @@ use super::{ReviewPeriod, Schedule, ScheduleError, ScheduleState, StepContext, T
 /// not a number     redo,   α ← shrink · α
 /// ```
 ///
+/// A bound on the fall of ln L in a step, where one is set, is kept in the same way; of the two the one nearer to its
+/// bound decides. It is for optimisers that remember earlier gradients and must not be outrun.
+///
 /// Explicit Euler follows the flow while the softmin weights, which change by at most a factor e^{±2Δ}, hardly change
 /// during a step; c between 0.02 and 0.1 does. Flow-resolution rule of the claims catalogue, section 0; D.s5.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FlowResolved {
     adaptation: Adaptation,
     resolution: f64,
+    /// Largest fall of ln L; infinite for none.
+    fall: f64,
     log_grow: f64,
     log_shrink: f64,
 }
@@ -30,8 +35,8 @@ const AIM: f64 = 0.9;
 const STRONGEST_CUT: f64 = 0.1;
 
 impl FlowResolved {
-    pub(super) fn new(resolution: f64, initial: f64, grow: f64, shrink: f64) -> Self {
-        Self { adaptation: Adaptation::new(initial), resolution, log_grow: grow.ln(), log_shrink: shrink.ln() }
+    pub(super) fn new(resolution: f64, fall: f64, initial: f64, grow: f64, shrink: f64) -> Self {
+        Self { adaptation: Adaptation::new(initial), resolution, fall, log_grow: grow.ln(), log_shrink: shrink.ln() }
     }
 }
 
@@ -45,12 +50,17 @@ impl Schedule for FlowResolved {
     }
 
     fn review(&mut self, outcome: &TrialOutcome) -> Verdict {
-        let change = outcome.largest_margin_change;
+        let (mut change, mut bound) = (outcome.largest_margin_change, self.resolution);
         if change.is_nan() || outcome.log_loss_after.is_nan() || outcome.log_loss_after == f64::INFINITY {
-            self.adaptation.redo(self.log_shrink)
-        } else if change > self.resolution {
-            self.adaptation.redo((AIM * self.resolution / change).max(STRONGEST_CUT).ln())
-        } else if change > 0.0 && change <= 0.5 * self.resolution {
+            return self.adaptation.redo(self.log_shrink);
+        }
+        let fall = outcome.log_loss_before - outcome.log_loss_after;
+        if fall / self.fall > change / bound {
+            (change, bound) = (fall, self.fall);
+        }
+        if change > bound {
+            self.adaptation.redo((AIM * bound / change).max(STRONGEST_CUT).ln())
+        } else if change > 0.0 && change <= 0.5 * bound {
             self.adaptation.accept(self.log_grow)
         } else {
             self.adaptation.accept(0.0)

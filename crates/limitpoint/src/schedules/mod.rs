@@ -14,7 +14,7 @@
 //! | `linear_bound` | η = min{cap, c/(B² L)} |
 //! | `loss_based` | η = α/L, α raised after epochs that lower the loss |
 //! | `admissible` | η = c μ(L)/(C κ(L)), the bound (S5) of smooth homogeneous networks |
-//! | `flow_resolved` | η = α/L, α kept so that no margin moves by more than c |
+//! | `flow_resolved` | η = α/L, α kept so that no margin moves by more than c, nor ln L faster than a memory fades |
 
 use serde::{Deserialize, Serialize};
 

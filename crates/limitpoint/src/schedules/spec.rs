@@ -91,6 +91,8 @@ pub enum ScheduleError {
 /// | `shrink` | 2^(1/10) | divisor of α after a failed epoch (loss-based) | > 1 |
 /// | `shrink` | 0.5 | factor of α after a step that is not a number (flow-resolved) | 0 < shrink < 1 |
 /// | `resolution` | 0.05 | largest change of a margin in a step | > 0 |
+/// | `memory` | none | largest fall of ln L in a step, as a share of what the optimiser forgets in one | 0 to 1 |
+/// | `fall` | none | largest fall of ln L in a step; filled in where `memory` is set | > 0 |
 ///
 /// ```
 /// use limitpoint::schedules::ScheduleSpec;
@@ -181,6 +183,13 @@ pub enum ScheduleSpec {
         /// Factor of α after a step that is not a number.
         #[serde(default = "half")]
         shrink: f64,
+        /// Largest fall of ln L in a step, as a share of what the optimiser's memory of gradients forgets in one (see
+        /// `OptimiserSpec::forgets`); 0.5 lets Adam follow its own geometry.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<f64>,
+        /// Largest fall of ln L in a step; filled in from the optimiser where `memory` is set.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fall: Option<f64>,
     },
 }
 
@@ -260,13 +269,60 @@ impl ScheduleSpec {
                 let scale = DescentScale::new(degree, log_start).map_err(|_| ScheduleError::Curvature)?;
                 Box::new(Admissible { scale, log_curvature: curvature - positive("c", c)?.ln() })
             }
-            Self::FlowResolved { resolution, initial, grow, shrink } => Box::new(FlowResolved::new(
-                positive("resolution", resolution)?,
-                positive("initial", initial)?,
-                above_one("grow", grow)?,
-                check("shrink", shrink, shrink > 0.0 && shrink < 1.0, "between 0 and 1, both excluded")?,
-            )),
+            Self::FlowResolved { resolution, initial, grow, shrink, memory, fall } => {
+                if let Some(memory) = memory {
+                    let in_range = memory > 0.0 && memory < 1.0;
+                    check("memory", memory, in_range, "between 0 and 1, both excluded; 0.5 serves well")?;
+                }
+                Box::new(FlowResolved::new(
+                    positive("resolution", resolution)?,
+                    fall.map_or(Ok(f64::INFINITY), |fall| positive("fall", fall))?,
+                    positive("initial", initial)?,
+                    above_one("grow", grow)?,
+                    check("shrink", shrink, shrink > 0.0 && shrink < 1.0, "between 0 and 1, both excluded")?,
+                ))
+            }
         })
+    }
+
+    /// Steps that move no margin by more than `resolution`, with the defaults of everything else.
+    pub fn flow_resolved(resolution: f64) -> Self {
+        let (initial, grow, shrink) = (tenth(), flow_grow(), half());
+        Self::FlowResolved { resolution, initial, grow, shrink, memory: None, fall: None }
+    }
+
+    /// The same rule for an optimiser that can follow gradients whose logarithm falls by up to `forgets` a step: where
+    /// `memory` asks for it, the fall of ln L is bounded by that share of it. Other rules, and optimisers that remember
+    /// nothing or forget nothing, are left as they are.
+    ///
+    /// ```
+    /// use limitpoint::schedules::ScheduleSpec;
+    /// let spec: ScheduleSpec = "flow-resolved(memory=0.5)".parse()?;
+    /// assert_eq!(spec.clone().with_forgetting(0.01).largest_fall(), Some(0.005));
+    /// assert_eq!(spec.with_forgetting(f64::INFINITY).largest_fall(), Some(0.05));
+    /// # Ok::<(), limitpoint::schedules::ScheduleError>(())
+    /// ```
+    pub fn with_forgetting(mut self, forgets: f64) -> Self {
+        if let Self::FlowResolved { memory: Some(share), fall, .. } = &mut self
+            && forgets > 0.0
+            && forgets.is_finite()
+        {
+            fall.get_or_insert(*share * forgets);
+        }
+        self
+    }
+
+    /// The most by which ln L can fall in a step of an optimiser whose steps do not shrink with the gradient: what a
+    /// rule promises, ∞ where η grows like 1/L, nothing where the rule does not say.
+    pub fn largest_fall(&self) -> Option<f64> {
+        match *self {
+            // ln L moves by no more than the largest margin does
+            Self::FlowResolved { resolution, fall, .. } => Some(fall.map_or(resolution, |fall| fall.min(resolution))),
+            Self::Rescaled { .. } | Self::LossBased { .. } | Self::LinearBound { .. } | Self::Admissible { .. } => {
+                Some(f64::INFINITY)
+            }
+            Self::Constant { .. } | Self::Polynomial { .. } => None,
+        }
     }
 
     /// Whether [`ScheduleSpec::build`] waits for [`ScheduleSpec::with_feature_bound`].
@@ -337,7 +393,7 @@ impl ScheduleSpec {
             Self::LinearBound { c: one(), feature_bound: None, cap: None, decay: 0.0 },
             Self::Polynomial { rate: 0.1, power: 0.5 },
             Self::Admissible { c: one(), degree: None, log_start: None, log_curvature: None },
-            Self::FlowResolved { resolution: twentieth(), initial: tenth(), grow: flow_grow(), shrink: half() },
+            Self::flow_resolved(twentieth()),
         ]
     }
 
@@ -351,14 +407,18 @@ impl ScheduleSpec {
             entry("linear-bound", "η = min{cap, c (t+1)^−decay/(B² L)}, B = max ‖x‖⋆", "B.thm5, B.lem12"),
             entry("polynomial", "η = rate · (t+1)^−power", "B.gd3.1"),
             entry("admissible", "η = c μ(L)/(C κ(L)), of order 1/(L (ln 1/L)^(3−2/d))", "D.s5"),
-            entry("flow-resolved", "η = α/L; α kept so that max |Δqᵢ| ≤ resolution", "section 0, D.s5"),
+            entry(
+                "flow-resolved",
+                "η = α/L; α kept so that max |Δqᵢ| ≤ resolution; memory=0.5 also keeps Adam from outrunning its β₂",
+                "section 0, D.s5",
+            ),
         ]
     }
 
     /// Name and value of every setting that has a value, in order.
     fn settings(&self) -> Vec<(&'static str, f64)> {
-        let given = |settings: [(&'static str, Option<f64>); 4]| {
-            settings.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
+        let given = |settings: &[(&'static str, Option<f64>)]| {
+            settings.iter().copied().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
         };
         match *self {
             Self::Constant { rate } => vec![("rate", rate)],
@@ -367,15 +427,20 @@ impl ScheduleSpec {
             }
             Self::LossBased { initial, grow, shrink } => vec![("initial", initial), ("grow", grow), ("shrink", shrink)],
             Self::LinearBound { c, feature_bound, cap, decay } => {
-                given([("c", Some(c)), ("feature_bound", feature_bound), ("cap", cap), ("decay", Some(decay))])
+                given(&[("c", Some(c)), ("feature_bound", feature_bound), ("cap", cap), ("decay", Some(decay))])
             }
             Self::Admissible { c, degree, log_start, log_curvature } => {
-                given([("c", Some(c)), ("degree", degree), ("log_start", log_start), ("log_curvature", log_curvature)])
+                given(&[("c", Some(c)), ("degree", degree), ("log_start", log_start), ("log_curvature", log_curvature)])
             }
             Self::Polynomial { rate, power } => vec![("rate", rate), ("power", power)],
-            Self::FlowResolved { resolution, initial, grow, shrink } => {
-                vec![("resolution", resolution), ("initial", initial), ("grow", grow), ("shrink", shrink)]
-            }
+            Self::FlowResolved { resolution, initial, grow, shrink, memory, fall } => given(&[
+                ("resolution", Some(resolution)),
+                ("initial", Some(initial)),
+                ("grow", Some(grow)),
+                ("shrink", Some(shrink)),
+                ("memory", memory),
+                ("fall", fall),
+            ]),
         }
     }
 
@@ -397,6 +462,8 @@ impl ScheduleSpec {
             (Self::LinearBound { cap, .. }, "cap") => cap.insert(value),
             (Self::Polynomial { power, .. }, "power") => power,
             (Self::FlowResolved { resolution, .. }, "resolution") => resolution,
+            (Self::FlowResolved { memory, .. }, "memory") => memory.insert(value),
+            (Self::FlowResolved { fall, .. }, "fall") => fall.insert(value),
             _ => return false,
         };
         *place = value;

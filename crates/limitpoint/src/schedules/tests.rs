@@ -91,6 +91,9 @@ fn refusals_name_the_setting_and_the_range() {
         "flow-resolved(resolution=0)",
         "flow-resolved(grow=0.5)",
         "flow-resolved(shrink=1)",
+        "flow-resolved(memory=1)",
+        "flow-resolved(memory=0)",
+        "flow-resolved(fall=-1)",
     ] {
         let error = text.parse::<ScheduleSpec>().unwrap().build().unwrap_err();
         let ScheduleError::Setting { name, rule, .. } = error else { panic!("{text}: {error}") };
@@ -360,4 +363,33 @@ proptest! {
             prop_assert!((far - near - (-5.0 - log_loss)).abs() <= 1e-15 * log_loss.abs(), "{}", text);
         }
     }
+}
+
+/// Of the two bounds, on margins and on the fall of the loss, the one that is nearer decides; without the second nothing
+/// changes.
+#[test]
+fn a_bound_on_the_fall_holds_steps_back() {
+    let step = |schedule: &mut Box<dyn Schedule>| schedule.log_step(&context(0, 0.0));
+    let mut schedule = "flow-resolved(resolution=0.1, memory=0.5)"
+        .parse::<ScheduleSpec>()
+        .unwrap()
+        .with_forgetting(0.02)
+        .build()
+        .unwrap();
+    let first = step(&mut schedule);
+    // margins moved by a tenth of what they may, the loss fell by twice what it may
+    assert_eq!(schedule.review(&outcome(0.0, -0.02, 0.01)), Verdict::Redo);
+    assert!((step(&mut schedule) - first - 0.45f64.ln()).abs() < 1e-12);
+    assert_eq!(schedule.review(&outcome(0.0, -0.009, 0.01)), Verdict::Accept);
+    let held = step(&mut schedule);
+    assert!((held - first - 0.45f64.ln()).abs() < 1e-12, "nine tenths of the bound: no growth");
+    assert_eq!(schedule.review(&outcome(0.0, -0.001, 0.01)), Verdict::Accept);
+    assert!(step(&mut schedule) > held);
+    assert_eq!(schedule.review(&outcome(0.0, -0.001, 0.2)), Verdict::Redo);
+    let mut free = build("flow-resolved(resolution=0.1, memory=0.5)");
+    assert_eq!(free.review(&outcome(0.0, -5.0, 0.01)), Verdict::Accept, "nothing to remember");
+    assert_eq!(
+        "flow-resolved(memory=0.5, fall=0.25)".parse::<ScheduleSpec>().unwrap().to_string(),
+        "flow-resolved(resolution=0.05, initial=0.1, grow=1.5, shrink=0.5, memory=0.5, fall=0.25)"
+    );
 }

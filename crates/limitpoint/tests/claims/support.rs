@@ -88,7 +88,7 @@ pub fn descent(objective: Objective, optimiser: &OptimiserSpec, schedule: &Sched
 
 /// Steps so small that no margin moves by more than `resolution`.
 pub fn flow_resolved(resolution: f64) -> ScheduleSpec {
-    ScheduleSpec::FlowResolved { resolution, initial: 0.1, grow: 1.5, shrink: 0.5 }
+    ScheduleSpec::flow_resolved(resolution)
 }
 
 /// Calls a function at every step.

@@ -1,4 +1,4 @@
-//! Final values of a group: the last row of every run, taken over the seeds.
+//! Final values of a group: the last row of every run that did not fail, taken over the seeds.
 
 use crate::experiments::record::{ExperimentRecord, Group, RunRecord};
 
@@ -32,9 +32,9 @@ impl Finals {
         all
     }
 
-    /// The last row of `column` over the runs of `group`.
+    /// The last row of `column` over the runs of `group` that did not fail.
     pub fn of_column(record: &ExperimentRecord, group: &Group, column: &str) -> Self {
-        Self::over(runs(record, group).filter_map(|run| run.metrics.last(column)))
+        Self::over(counted(record, group).filter_map(|run| run.metrics.last(column)))
     }
 
     /// Half the range; 0 for fewer than two values.
@@ -48,11 +48,36 @@ pub(super) fn runs<'a>(record: &'a ExperimentRecord, group: &'a Group) -> impl I
     group.runs.iter().filter_map(|&index| record.runs.get(index))
 }
 
+/// The runs of a group that means are taken over: those that did not fail.
+pub(super) fn counted<'a>(record: &'a ExperimentRecord, group: &'a Group) -> impl Iterator<Item = &'a RunRecord> {
+    runs(record, group).filter(|run| !run.failed)
+}
+
 /// The geometry theory assigns to a group, where all its runs agree on one.
 pub(super) fn geometry<'a>(record: &'a ExperimentRecord, group: &'a Group) -> Option<&'a str> {
-    let mut geometries = runs(record, group).map(|run| run.geometry.as_deref());
-    let first = geometries.next()??;
-    geometries.all(|other| other == Some(first)).then_some(first)
+    agreed(record, group, |run| run.geometry.as_deref())
+}
+
+/// Whether theory expects a group to maximise the margin of the norm `key`: its own, or that of its horizon.
+pub(super) fn is_named(record: &ExperimentRecord, group: &Group, key: &str) -> bool {
+    let own = agreed(record, group, |run| run.own_norm.as_deref());
+    geometry(record, group).is_some_and(|geometry| geometry == key || own == Some(key))
+}
+
+/// Whether `key` is the norm a group belongs to, whether or not a theorem speaks of its margin.
+pub(super) fn is_own(record: &ExperimentRecord, group: &Group, key: &str) -> bool {
+    is_named(record, group, key) || agreed(record, group, |run| run.own_norm.as_deref()) == Some(key)
+}
+
+/// What all runs of a group agree on.
+fn agreed<'a>(
+    record: &'a ExperimentRecord,
+    group: &'a Group,
+    what: impl Fn(&'a RunRecord) -> Option<&'a str>,
+) -> Option<&'a str> {
+    let mut all = runs(record, group).map(what);
+    let first = all.next()??;
+    all.all(|other| other == Some(first)).then_some(first)
 }
 
 /// Names of the columns of any run that begin with `prefix`, without the prefix, in order of appearance.

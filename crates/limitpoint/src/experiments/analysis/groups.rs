@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::finals::{Finals, runs};
+use super::finals::{Finals, counted, runs};
+use super::settings::{setting_of, swept};
 use crate::experiments::record::{Band, ExperimentRecord, Group, Metrics, RunRecord};
 
 /// Gathers runs with the same optimiser at the same point of the sweep, in the order of the record.
 pub(super) fn groups(record: &ExperimentRecord) -> Vec<Group> {
+    let swept = swept(record);
     let mut groups: Vec<Group> = Vec::new();
     for (index, run) in record.runs.iter().enumerate() {
         let same = |group: &&mut Group| {
@@ -14,16 +16,26 @@ pub(super) fn groups(record: &ExperimentRecord) -> Vec<Group> {
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.runs.push(index),
-            None => groups.push(Group {
-                label: label(run),
-                optimiser: run.optimiser.clone(),
-                runs: vec![index],
-                bands: Vec::new(),
-            }),
+            None => {
+                let setting = setting_of(&swept, run);
+                let dot = if setting.is_empty() { "" } else { " · " };
+                groups.push(Group {
+                    label: format!("{}{dot}{setting}", run.optimiser),
+                    optimiser: run.optimiser.clone(),
+                    setting,
+                    runs: vec![index],
+                    bands: Vec::new(),
+                });
+            }
         }
     }
     for group in &mut groups {
-        group.bands = bands(&runs(record, group).map(|run| &run.metrics).collect::<Vec<_>>());
+        let mut tables: Vec<&Metrics> = counted(record, group).map(|run| &run.metrics).collect();
+        if tables.is_empty() {
+            // where all failed, their curves show how
+            tables = runs(record, group).map(|run| &run.metrics).collect();
+        }
+        group.bands = bands(&tables);
     }
     groups
 }
@@ -31,12 +43,6 @@ pub(super) fn groups(record: &ExperimentRecord) -> Vec<Group> {
 /// Whether two runs differ in their seed only.
 fn alike(a: &RunRecord, b: &RunRecord) -> bool {
     a.optimiser == b.optimiser && a.point == b.point
-}
-
-/// `sign · model.width=64`.
-fn label(run: &RunRecord) -> String {
-    let settings = run.point.iter().map(|(name, value)| format!(" · {name}={value}"));
-    std::iter::once(run.optimiser.clone()).chain(settings).collect()
 }
 
 /// One band per column with at least one finite number, at the steps all tables share; tables without rows do not

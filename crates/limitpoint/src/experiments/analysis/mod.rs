@@ -2,24 +2,31 @@
 //!
 //! ```text
 //! runs ─► groups (equal but for the seed) ─► bands over time
-//!                                         └► final values ─► table, winners ─► findings
+//!      │                                  └► final values ─► table, winners ─► findings
+//!      │                                                  ├► shares of the best: optimisers × norms
+//!      │                                                  └► curves against what a sweep varies
+//!      └► failures
 //! ```
 
+mod failures;
 mod finals;
 mod findings;
 mod groups;
+mod settings;
+mod standing;
 mod summary;
+mod sweeps;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
-use super::record::{Analysis, ExperimentRecord};
+use super::record::{Analysis, ExperimentRecord, FailedRun};
 
 /// Draws conclusions from an experiment; reads nothing but the record, so the same record gives the same words.
 ///
-/// Numbers over seeds are taken over finite values only, and are NaN where there are none. A finding is left out where
-/// the columns it needs were not measured.
+/// Numbers over seeds are taken over the finite values of runs that did not fail, and are NaN where there are none. A
+/// finding is left out where the columns it needs were not measured.
 ///
 /// ```
 /// use limitpoint::experiments::{ExperimentRecord, Metrics, RunRecord, analyse};
@@ -42,5 +49,9 @@ pub fn analyse(record: &ExperimentRecord) -> Analysis {
     let groups = groups::groups(record);
     let summary = summary::summary(record, &groups);
     let findings = findings::findings(record, &groups);
-    Analysis { groups, summary, findings }
+    let standing = standing::standing(record, &groups);
+    let sweeps = sweeps::sweeps(record, &groups);
+    let failed = record.runs.iter().filter(|run| run.failed);
+    let failures = failed.map(|run| FailedRun { run: run.name.clone(), reason: run.stop.clone() }).collect();
+    Analysis { groups, summary, findings, failures, failure_kinds: failures::kinds(record), standing, sweeps }
 }

@@ -19,11 +19,25 @@ pub(super) fn power_of_ten(exponent: f64) -> String {
     format!("10^{}{:.1}", if rounded < 0.0 { "−" } else { "" }, rounded.abs())
 }
 
-/// `a, b and c`; long lists are cut and say so.
-pub(super) fn list(items: &[String]) -> String {
-    const MOST: usize = 8;
-    if items.len() > MOST {
-        return format!("{} and {} more", items[..MOST].join(", "), items.len() - MOST);
+/// A share as it reads best: `100 %`, `99.94 %`, `84 %`, `5.6 %`, `0.57 %`; what is not positive is `0`.
+pub(super) fn share(share: f64) -> String {
+    let percent = 100.0 * share;
+    match percent {
+        _ if percent.is_nan() => "–".to_owned(),
+        _ if percent <= 0.0 => "0".to_owned(),
+        _ if percent < 0.01 => "< 0.01 %".to_owned(),
+        _ if percent < 1.0 => format!("{percent:.2} %"),
+        _ if percent < 10.0 => format!("{percent:.1} %"),
+        _ if percent < 99.0 => format!("{percent:.0} %"),
+        _ if percent < 99.995 => format!("{percent:.2} %"),
+        _ => format!("{percent:.0} %"),
+    }
+}
+
+/// `a, b and c`; of more than `most` the first ones, and how many more there are.
+pub(super) fn list(items: &[String], most: usize) -> String {
+    if items.len() > most {
+        return format!("{} and {} more", items[..most].join(", "), items.len() - most);
     }
     match items {
         [] => String::new(),

@@ -216,7 +216,7 @@ function addFeatures() {
   grid.dataset.columns = shown.length === 1 ? 1 : 2;
   let painted = '';
   painters.push(() => {
-    for (const { index, figure } of figures) figure.hidden = state.hidden.has(index);
+    for (const { index, figure } of figures) figure.hidden = !isShown(index);
     if (painted === root.dataset.shown) return;
     painted = root.dataset.shown;
     for (const { features, canvases } of figures) canvases.forEach((canvas, unit) => paintImage(canvas, features, unit));

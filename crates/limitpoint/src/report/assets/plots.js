@@ -37,7 +37,7 @@ function seriesOf(group, column, x) {
   const band = group.bands.find((candidate) => candidate.column === column);
   if (!band) return [];
   const range = state.seeds === 'band' ? band.range : undefined;
-  return [{ x: x.of(group.axes[band.axis]), y: band.mean, range, label: group.label }];
+  return [{ x: x.of(group.axes[band.axis]), y: band.mean, range, label: group.seeds > 1 ? `${group.label}, mean of ${group.seeds} seeds` : group.label }];
 }
 
 /** The area between two curves as closed outlines, one for every stretch without a gap. */
@@ -74,7 +74,7 @@ function curves({ columns, y, title = '', change = (value) => value, x: wanted =
   const lines = [];
   const span = { x: [Infinity, -Infinity], y: [Infinity, -Infinity] };
   data.groups.forEach((group, index) => {
-    if (state.hidden.has(index)) return;
+    if (!isShown(index)) return;
     for (const { name, soft = false, note = '' } of columns) {
       for (const series of seriesOf(group, name, x)) {
         // step 0 has no place on a logarithmic axis and must not stretch the other one
@@ -86,14 +86,14 @@ function curves({ columns, y, title = '', change = (value) => value, x: wanted =
         });
         const label = plain(series.label + note);
         lines.push({
-          type: 'scatter', mode: values.length < 3 ? 'lines+markers' : 'lines', x: series.x, y: values, name: label, meta: group.label,
+          type: 'scatter', mode: values.length < 3 ? 'lines+markers' : 'lines', x: series.x, y: values, name: label, meta: labelOf(index),
           line: { color: colour(index), width: soft ? 1.2 : state.seeds === 'each' ? 1.4 : 2, dash: soft ? '2px,3px' : dash(index) },
           hovertemplate: `<b>${label}</b><br>${x.hover}<br>${Y_HOVER[y]}<extra></extra>`,
         });
         if (series.range && !soft) {
           areas.push({
             type: 'scatter', mode: 'none', ...outline(series.x, series.range[0].map(drawable), series.range[1].map(drawable)),
-            fill: 'toself', fillcolor: transparent(colour(index), 0.16), hoverinfo: 'skip', showlegend: false, meta: group.label,
+            fill: 'toself', fillcolor: transparent(colour(index), 0.16), hoverinfo: 'skip', showlegend: false, meta: labelOf(index),
           });
         }
       }
@@ -134,9 +134,13 @@ function multiples(id, prefix, keys, title, choose) {
 /** Redraws the plots of a grid. */
 const redraw = (grid) => refresh(plots.filter((plot) => grid.contains(plot.element)));
 
-function addCurves() {
-  addLoss();
+/** What is looked at first. */
+function addFirstCurves() {
   addMargins();
+  addLoss();
+}
+
+function addCurves() {
   addStationarity();
   addNorms();
   addBalance();

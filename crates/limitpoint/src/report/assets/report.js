@@ -1,9 +1,11 @@
-// The page's state and what every part shares: colours, controls, the order of drawing, the common cursor.
+// The page's state and what every part shares: colours, sections, the order of drawing, the common cursor.
 // Numbers come finished from the data; a missing one is null and stays a gap.
 
 const root = document.documentElement;
 const data = JSON.parse(document.getElementById('data').textContent);
-const state = { x: 'step', seeds: 'band', hidden: new Set() };
+const state = { x: 'step', seeds: 'band', setting: 0, hidden: new Set() };
+/** A sweep too large to show at once is shown one setting at a time; chips and colours are then those of optimisers. */
+const oneByOne = data?.one_by_one ?? false;
 /** Everything Plotly draws. */
 const plots = [];
 /** Functions that redraw everything else after a change of theme or of the groups shown. */
@@ -17,6 +19,9 @@ function start() {
   fillSwatches(document);
   if (data.groups.length > 0) {
     addControls();
+    addSweeps();
+    addFirstCurves();
+    section = document.getElementById('more-plots');
     addCurves();
     addPictures();
     addAnyColumn();
@@ -50,6 +55,14 @@ const identifier = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, '-').repl
 
 // ---- colours: one per group, the same everywhere; a further eight groups differ by dash ----
 
+/** What a group is shown and hidden by: itself, or its optimiser where settings are shown one by one. */
+const keyOf = (index) => (oneByOne ? data.groups[index].optimiser : index);
+
+const labelOfKey = (key) => (oneByOne ? data.optimisers[key] : data.groups[key].label);
+const labelOf = (index) => labelOfKey(keyOf(index));
+
+const isShown = (index) => !state.hidden.has(keyOf(index)) && (!oneByOne || data.groups[index].setting === state.setting);
+
 const DASHES = ['solid', '10px,4px', '8px,3px,2px,3px', '14px,3px,2px,3px,2px,3px'];
 let palette = {};
 
@@ -60,125 +73,44 @@ function readPalette() {
   palette.groups = Array.from({ length: 8 }, (_, i) => style.getPropertyValue(`--g${i}`).trim());
 }
 
-const colour = (group) => palette.groups[group % 8];
-const dash = (group) => DASHES[Math.floor(group / 8) % DASHES.length];
+const colourOf = (key) => palette.groups[key % 8];
+const dashOf = (key) => DASHES[Math.floor(key / 8) % DASHES.length];
+const colour = (index) => colourOf(keyOf(index));
+const dash = (index) => dashOf(keyOf(index));
 
 /** A colour as [red, green, blue]. */
 const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 const transparent = (hex, opacity) => `rgba(${channels(hex).join(',')},${opacity})`;
 
+/** Samples of lines beside names; a sample says which group, or which key of colours, it stands for. */
 function fillSwatches(where) {
-  for (const swatch of where.querySelectorAll('.swatch[data-group]')) {
+  for (const swatch of where.querySelectorAll('.swatch[data-group], .swatch[data-key]')) {
     const group = Number(swatch.dataset.group);
-    const pattern = dash(group) === 'solid' ? '' : dash(group).replaceAll('px', '');
+    const key = swatch.dataset.key === undefined ? keyOf(group) : Number(swatch.dataset.key);
+    const pattern = dashOf(key) === 'solid' ? '' : dashOf(key).replaceAll('px', '');
     const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
     svg.setAttribute('viewBox', '0 0 22 10');
     svg.setAttribute('aria-hidden', 'true');
     const line = document.createElementNS('http://www.w3.org/2000/svg', 'path');
     line.setAttribute('d', 'M0 5H22');
-    line.setAttribute('style', `stroke:var(--g${group % 8});stroke-width:3.5;stroke-dasharray:${pattern || 'none'}`);
+    line.setAttribute('style', `stroke:var(--g${key % 8});stroke-width:3.5;stroke-dasharray:${pattern || 'none'}`);
     svg.append(line);
     swatch.replaceChildren(svg);
   }
 }
 
-// ---- theme ----
+// ---- sections ----
 
-function prepareTheme() {
-  const dark = matchMedia('(prefers-color-scheme: dark)');
-  const button = document.getElementById('theme');
-  const show = () => {
-    root.dataset.shown = root.dataset.theme ?? (dark.matches ? 'dark' : 'light');
-    button.textContent = root.dataset.shown === 'dark' ? '☀ Light' : '☾ Dark';
-    readPalette();
-  };
-  button.addEventListener('click', () => {
-    const wanted = root.dataset.shown === 'dark' ? 'light' : 'dark';
-    const own = wanted === (dark.matches ? 'dark' : 'light');
-    // back at what the system says, the page follows the system again
-    if (own) delete root.dataset.theme;
-    else root.dataset.theme = wanted;
-    try {
-      if (own) localStorage.removeItem('limitpoint-theme');
-      else localStorage.setItem('limitpoint-theme', wanted);
-    } catch { /* no storage, no memory */ }
-    show();
-    refresh();
-  });
-  dark.addEventListener('change', () => { show(); refresh(); });
-  show();
-}
-
-// ---- controls ----
-
-/** Radio buttons that look like one row; `options` are [value, text] pairs. */
-function segments(legend, name, options, value, choose) {
-  const labels = options.map(([key, text]) => make('label', {},
-    make('input', { type: 'radio', name, value: key, checked: key === value, onchange: () => choose(key) }),
-    make('span', {}, text)));
-  return make('fieldset', { class: 'segments' }, make('legend', {}, legend), make('div', { class: 'options' }, ...labels));
-}
-
-/** A labelled select; `options` are [value, text] pairs. */
-function picker(legend, id, options, choose) {
-  const entries = options.map(([key, text]) => make('option', { value: key }, text));
-  const select = make('select', { id, onchange: () => choose(select.value) }, ...entries);
-  return make('label', { class: 'field' }, make('span', {}, legend), select);
-}
-
-function addControls() {
-  const chips = data.groups.map((group, index) => make('button', {
-    type: 'button', class: 'chip', 'aria-pressed': 'true', 'data-group': index,
-    title: `${group.formula ? `${group.formula}\n` : ''}Click: show or hide. Double click: show this one alone.`,
-    onclick: () => { toggle(index); },
-    ondblclick: () => { only(index); },
-  }, make('span', { class: 'swatch', 'data-group': index }), group.label));
-  const seeds = data.groups.some((group) => group.runs.length > 1)
-    ? [segments('Seeds', 'seeds', [['band', 'band'], ['mean', 'mean'], ['each', 'each run']], state.seeds,
-      (value) => { state.seeds = value; refresh(plots.filter((plot) => plot.curves)); })]
-    : [];
-  const controls = make('div', { id: 'controls', role: 'group', 'aria-label': 'What all plots show' },
-    make('div', { class: 'choices' },
-      segments('x axis', 'x', [['step', 'steps'], ['time', 'time'], ['progress', 'progress']], state.x,
-        (value) => { state.x = value; refresh(plots.filter((plot) => plot.curves)); }),
-      ...seeds),
-    make('div', { class: 'chips', role: 'group', 'aria-label': 'Groups shown in all plots' },
-      make('button', { type: 'button', class: 'button', id: 'show-all', onclick: () => { state.hidden.clear(); showChips(); } }, 'Show all'),
-      make('button', {
-        type: 'button', class: 'button', id: 'show-none',
-        onclick: () => { state.hidden = new Set(data.groups.keys()); showChips(); },
-      }, 'None'),
-      ...chips));
-  fillSwatches(controls);
-  document.getElementById('plots').append(controls);
-  // headings reached from the contents must not end up behind the controls
-  new ResizeObserver(() => { root.style.scrollPaddingTop = `${controls.offsetHeight + 24}px`; }).observe(controls);
-}
-
-function toggle(index) {
-  if (!state.hidden.delete(index)) state.hidden.add(index);
-  showChips();
-}
-
-function only(index) {
-  state.hidden = new Set([...data.groups.keys()].filter((other) => other !== index));
-  showChips();
-}
-
-function showChips() {
-  for (const chip of document.querySelectorAll('.chip')) {
-    chip.setAttribute('aria-pressed', String(!state.hidden.has(Number(chip.dataset.group))));
-  }
-  refresh(plots.filter((plot) => plot.curves || plot.group !== undefined));
-}
+/** Where sections go: the first curves before the words and tables, the others behind them. */
+let section = document.getElementById('plots');
 
 /** A section of the plots with its heading, one sentence and its tools. */
 function addSection(id, title, explanation, ...tools) {
   const grid = make('div', { class: 'grid' });
-  const section = make('section', { id, 'data-nav': title },
+  const added = make('section', { id, 'data-nav': title },
     make('div', { class: 'head' }, make('h2', {}, title), make('div', { class: 'tools' }, ...tools)),
     make('p', { class: 'explain' }, explanation), grid);
-  document.getElementById('plots').append(section);
+  section.append(added);
   return grid;
 }
 
@@ -200,14 +132,14 @@ function addContents() {
  * A figure Plotly draws. `build()` gives { data, layout, x }: the traces, the layout, and the name of the quantity on the
  * x axis if the common cursor applies.
  */
-function addPlot(grid, { id, title, explanation, build, curves = false, group, square = false }) {
+function addPlot(grid, { id, title, explanation, build, curves = false, swept = false, group, square = false }) {
   const element = make('div', { class: square ? 'plot square' : 'plot', id: `plot-${id}` });
   const cursor = make('div', { class: 'cursor' });
   const heading = make('h3', { id: `title-${id}` }, title);
   const figure = make('figure', { 'aria-labelledby': `title-${id}` }, heading, element,
     ...(explanation ? [make('p', { class: 'explain' }, explanation)] : []));
   grid.append(figure);
-  const plot = { id, heading, figure, element, cursor, build, curves, group };
+  const plot = { id, heading, figure, element, cursor, build, curves, swept, group };
   plots.push(plot);
   return plot;
 }
@@ -249,7 +181,7 @@ async function work() {
 }
 
 async function draw(plot) {
-  plot.figure.hidden = plot.group !== undefined && state.hidden.has(plot.group);
+  plot.figure.hidden = plot.group !== undefined && !isShown(plot.group);
   if (plot.figure.hidden || plot.figure.style.display === 'none') return;
   const built = plot.build();
   plot.x = built.x;
@@ -370,7 +302,7 @@ async function download(plot, format) {
   const layout = {
     ...baseLayout(), ...built.layout, xaxis: zoomed('xaxis'), yaxis: zoomed('yaxis'), autosize: false,
     title: { text: plain(plot.heading.textContent), font: { size: 17, color: palette.ink }, x: 0.02, xanchor: 'left' },
-    margin: { l: 76, r: 20, t: 52, b: 56 }, showlegend: plot.curves, paper_bgcolor: palette.surface,
+    margin: { l: 76, r: 20, t: 52, b: 56 }, showlegend: plot.curves || plot.swept, paper_bgcolor: palette.surface,
   };
   const size = plot.group === undefined ? { width: 920, height: 560 } : { width: 620, height: 620 };
   await Plotly.downloadImage({ data: built.data, layout }, {
@@ -400,8 +332,8 @@ function followPointer() {
     if (event === null) requestAnimationFrame(place);
     event = latest;
   };
-  document.getElementById('plots').addEventListener('pointermove', note);
-  document.getElementById('plots').addEventListener('pointerleave', note);
+  document.querySelector('main').addEventListener('pointermove', note);
+  document.querySelector('main').addEventListener('pointerleave', note);
 }
 
 function placeCursor(plot, at) {

@@ -5,7 +5,8 @@
 
 use super::records::{
     Analysis, Band, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, Finding, Group, HistogramRecord, Metrics,
-    Portrait, ReferenceLine, RunRecord, Summary, SummaryCell, SummaryColumn, SummaryRow,
+    Portrait, ReferenceLine, RunRecord, Summary, SummaryCell, SummaryColumn, SummaryRow, Table,
+    analyse as records_analyse,
 };
 
 /// Name, formula, geometry.
@@ -43,7 +44,8 @@ pub fn digits() -> (ExperimentRecord, Analysis) {
         }
     }
     let troubled = &mut runs[14];
-    (troubled.healthy, troubled.stop) = (false, "step size fell below 1e-300 at step 81,442".into());
+    (troubled.healthy, troubled.failed, troubled.stop) =
+        (false, true, "step size fell below 1e-300 at step 81,442".into());
     let record = ExperimentRecord {
         name: "digits".into(),
         title: "Which margin does each optimiser maximise on digits?".into(),
@@ -233,6 +235,44 @@ fn decision(place: usize) -> DecisionMap {
     }
 }
 
+/// Five optimisers at so many widths, two seeds each: ten runs for every width, of which some of Adam's fail.
+pub fn sweep(widths: usize) -> (ExperimentRecord, Analysis) {
+    let mut runs = Vec::new();
+    for width in 0..widths {
+        for (place, optimiser) in OPTIMISERS.iter().enumerate().take(5) {
+            for seed in 0..2 {
+                let mut run = run(place, optimiser, seed, 148, &["layer1", "layer2"]);
+                let value = (16 << (width % 6)) + width / 6;
+                run.name = format!("{optimiser}-width={value}-seed{seed}", optimiser = optimiser.0);
+                run.point = vec![("model.width".into(), value.to_string())];
+                for (name, values) in run.metrics.columns.iter().zip(&mut run.metrics.values) {
+                    if name.starts_with("margin.") {
+                        values.iter_mut().for_each(|margin| *margin *= (value as f64).powf(0.3 - 0.1 * place as f64));
+                    }
+                }
+                run.test_accuracy = Some(0.9 + 0.02 * noise(seed, (width * 8 + place) as u64));
+                run.histograms = histograms(place, seed);
+                run.portrait.features = Some(features(place, seed));
+                if place == 4 && width % 3 == 2 && (seed == 1 || width % 2 == 0) {
+                    (run.healthy, run.failed, run.stop) = (false, true, format!("ln L = NaN at step {}", 100 + width));
+                    run.metrics.values.iter_mut().for_each(|values| values.truncate(20));
+                }
+                runs.push(run);
+            }
+        }
+    }
+    let record = ExperimentRecord {
+        name: "sweep".into(),
+        title: "How wide must a network be?".into(),
+        description: "Five optimisers train networks of many widths.".into(),
+        version: "0.1.0".into(),
+        runs,
+        ..ExperimentRecord::default()
+    };
+    let analysis = records_analyse(&record);
+    (record, analysis)
+}
+
 /// Groups runs by optimiser; bands are exact, findings are made up.
 fn analyse(record: &ExperimentRecord) -> Analysis {
     let mut groups: Vec<Group> = Vec::new();
@@ -242,6 +282,7 @@ fn analyse(record: &ExperimentRecord) -> Analysis {
             None => groups.push(Group {
                 label: run.optimiser.clone(),
                 optimiser: run.optimiser.clone(),
+                setting: String::new(),
                 runs: vec![index],
                 bands: Vec::new(),
             }),
@@ -270,10 +311,23 @@ fn analyse(record: &ExperimentRecord) -> Analysis {
     let row = |group: &Group| SummaryRow {
         label: group.label.clone(),
         cells: columns.iter().map(|column| cell(group, column)).collect(),
+        seeds: group.runs.len(),
+        of: group.runs.len(),
     };
-    let finding =
-        |title: &str, text: &str, as_expected| Finding { title: title.into(), text: text.into(), as_expected };
+    let finding = |title: &str, text: &str, as_expected| Finding {
+        title: title.into(),
+        text: text.into(),
+        as_expected,
+        in_part: false,
+        explanation: "What the numbers are.".into(),
+        table: Table { columns: vec!["optimiser".into()], rows: vec![vec!["sign".into()]] },
+    };
+    let Analysis { standing, failures, failure_kinds, .. } = records_analyse(record);
     Analysis {
+        standing,
+        failures,
+        failure_kinds,
+        sweeps: Vec::new(),
         summary: Summary { rows: groups.iter().map(row).collect(), columns },
         groups,
         findings: vec![

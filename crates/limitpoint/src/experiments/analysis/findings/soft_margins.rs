@@ -1,6 +1,7 @@
 //! Whether the soft margin of an optimiser's own geometry ever falls once the data are separated.
 
-use crate::experiments::analysis::finals::{geometry, runs};
+use super::{NAMED, table};
+use crate::experiments::analysis::finals::{counted, geometry};
 use crate::experiments::analysis::words::{list, norm_name};
 use crate::experiments::record::{ExperimentRecord, Finding, Group, Metrics};
 
@@ -12,10 +13,10 @@ pub(super) fn monotony(record: &ExperimentRecord, groups: &[Group]) -> Option<Fi
     let mut falls: Vec<(String, f64)> = Vec::new();
     for group in groups {
         let Some(key) = geometry(record, group) else { continue };
-        if runs(record, group).any(|run| run.geometry_in_limit) {
+        if counted(record, group).any(|run| run.geometry_in_limit) {
             continue; // methods with memory may take back a little on the way
         }
-        let worst = runs(record, group).filter_map(|run| largest_fall(&run.metrics, key)).fold(f64::NAN, f64::max);
+        let worst = counted(record, group).filter_map(|run| largest_fall(&run.metrics, key)).fold(f64::NAN, f64::max);
         if worst.is_finite() {
             falls.push((format!("{} ({})", group.label, norm_name(key)), worst));
         }
@@ -23,32 +24,38 @@ pub(super) fn monotony(record: &ExperimentRecord, groups: &[Group]) -> Option<Fi
     if falls.is_empty() {
         return None;
     }
-    let (rising, falling): (Vec<_>, Vec<_>) = falls.iter().partition(|(_, fall)| *fall <= SMALLEST_FALL);
-    let mut text = "The soft margin replaces the worst example by a smooth minimum over all of them. Theory says that \
-                    with small steps of steepest descent the soft margin of its own norm never falls once every \
-                    training example is classified correctly (Tsilivis et al., Flavors of Margin)."
-        .to_owned();
-    if !rising.is_empty() {
-        let names: Vec<String> = rising.iter().map(|(name, _)| name.clone()).collect();
-        let worst = rising.iter().map(|(_, fall)| *fall).fold(0.0, f64::max);
-        text.push_str(&match worst {
-            0.0 => format!(" From then on it never fell between two measurements for {}.", list(&names)),
-            _ => format!(
-                " From then on it never fell by more than {worst:.1e} of its value for {}; below {SMALLEST_FALL:.0e} we \
-                 count this as rounding.",
-                list(&names)
-            ),
-        });
-    }
-    if !falling.is_empty() {
-        let names: Vec<String> = falling.iter().map(|(name, fall)| format!("{name} by {}", share(*fall))).collect();
-        text.push_str(&format!(
-            " It fell below its earlier best for {}. Steps that are too large for the theory are one possible cause.",
-            list(&names)
-        ));
-    }
-    let title = if falling.is_empty() { "Soft margins only grew" } else { "A soft margin fell" };
-    Some(Finding { title: title.to_owned(), text, as_expected: Some(falling.is_empty()) })
+    let falling: Vec<String> = falls
+        .iter()
+        .filter(|(_, fall)| *fall > SMALLEST_FALL)
+        .map(|(name, fall)| format!("{name} by {}", share(*fall)))
+        .collect();
+    let (title, text) = if falling.is_empty() {
+        let worst = falls.iter().map(|(_, fall)| *fall).fold(0.0, f64::max);
+        let names: Vec<String> = falls.iter().map(|(name, _)| name.clone()).collect();
+        let text = match worst {
+            0.0 => format!("Never fell between two measurements for {}.", list(&names, NAMED)),
+            _ => format!("Never fell by more than {worst:.1e} of its value for {}.", list(&names, NAMED)),
+        };
+        ("Soft margins only grew", text)
+    } else {
+        ("A soft margin fell", format!("It fell below its earlier best for {}.", list(&falling, NAMED)))
+    };
+    let explanation = format!(
+        "The soft margin replaces the worst example by a smooth minimum over all of them. Theory says that with small steps \
+         of steepest descent the soft margin of its own norm never falls once every training example is classified \
+         correctly (Tsilivis et al., Flavors of Margin). Falls of less than {SMALLEST_FALL:.0e} of its value count as \
+         rounding; steps that are too large for the theory are one possible cause of others."
+    );
+    let rows = falls.iter().map(|(name, fall)| [name.clone(), format!("{fall:.1e}")]);
+    let table = table(["optimiser", "largest fall, relative"], rows);
+    Some(Finding {
+        title: title.to_owned(),
+        text,
+        as_expected: Some(falling.is_empty()),
+        in_part: false,
+        explanation,
+        table,
+    })
 }
 
 /// Per cent where that reads well.
