@@ -17,8 +17,9 @@ use super::locate::{Known, Loaded, find_data};
 use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunEntry, RunManifest, Status};
 use super::recipe::Recipe;
 use super::record::DataRecord;
-use super::run::{Setting, Watcher, execute, failed};
+use super::run::{Setting, execute, failed};
 use super::task::Task;
+use super::watcher::Watcher;
 
 /// An experiment ready to run.
 pub struct Experiment {

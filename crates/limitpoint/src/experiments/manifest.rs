@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::files::{RecordError, read_text, write_atomically};
 use super::record::DataRecord;
 use super::seal::Seal;
-use super::task::TaskLabel;
+use super::task::{Task, TaskLabel};
 
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +140,30 @@ pub(super) const MANIFEST_FILE: &str = "manifest.json";
 
 impl RunManifest {
     const SEAL: Seal = Seal::NESTED_JSON;
+
+    /// What is known of a run before its first step.
+    pub(super) fn begun(task: &Task, recipe_sha256: &str, data: &DataRecord, data_files: &[PathBuf]) -> Self {
+        Self {
+            label: task.label.clone(),
+            formula: task.formula(),
+            geometry: task.geometry(),
+            geometry_in_limit: task.geometry_in_limit(),
+            status: Status::Running,
+            stop: "running".into(),
+            healthy: false,
+            steps: 0,
+            log10_loss: f64::NAN,
+            test_accuracy: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            recipe_sha256: recipe_sha256.to_owned(),
+            data: data.clone(),
+            data_files: data_files.to_vec(),
+            weights_sha256: None,
+            files: BTreeMap::new(),
+            machine: Machine::this(),
+            timings: Timings::default(),
+        }
+    }
 
     /// Reads the manifest of a run folder and checks that nothing in it was changed.
     pub fn load(folder: &Path) -> Result<Self, RecordError> {

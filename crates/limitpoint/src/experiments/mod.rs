@@ -44,6 +44,7 @@ mod run;
 mod seal;
 mod start;
 mod task;
+mod watcher;
 mod weights;
 
 // the judge: what the limit is, and whether a run's claim holds
@@ -89,12 +90,12 @@ pub use record::{
     SummaryRow,
 };
 pub use robustness::{Part, RobustnessOptions, RunRobustness, run_robustness, trained_weights};
-pub use run::{Progress, Watcher};
 pub use schema::schema;
 pub use seal::Seal;
 pub use source::{RecipeSource, builtins};
 pub use task::{Task, TaskLabel};
 pub use verify::{Damage, REPORT_FILE, Verification, save_figures, save_page, verify};
+pub use watcher::{Progress, Watcher};
 pub use weights::load_weights;
 pub use workload::{Workload, WorkloadSpec};
 

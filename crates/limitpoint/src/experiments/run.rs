@@ -19,12 +19,13 @@ use super::checkpoint::{Checkpoints, RunState};
 use super::claim::Claim;
 use super::config::{CONFIG_FILE, identity};
 use super::files::{RecordError, create_folder, read_bytes, remove_temporaries, write_atomically};
-use super::manifest::{Machine, RunManifest, Status, Timings};
+use super::manifest::{RunManifest, Status, Timings};
 use super::metrics::{HistogramWriter, MetricsWriter};
 use super::parquet_file::to_parquet;
 use super::portrait::portrait;
 use super::seal::sum;
 use super::task::Task;
+use super::watcher::{Progress, Watcher};
 use super::weights::digest;
 use super::{DataRecord, RunError};
 use crate::data::DataSplit;
@@ -34,34 +35,6 @@ use crate::models::Compute;
 use crate::objective::Objective;
 use crate::observers::{Observer, StopReason, Stopper};
 use crate::params::ParamLayout;
-
-/// Where a run stands, for progress bars.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
-    /// Accepted steps.
-    pub step: u64,
-    /// log₁₀ of the loss.
-    pub log10_loss: f64,
-    /// Name and last value of the first observed margin.
-    pub margin: Option<(String, f64)>,
-    /// How much of the way to the nearest stop rule is done, in [0, 1], where that can be told.
-    pub fraction: Option<f64>,
-}
-
-/// Someone who is told how runs get on; never steers them.
-pub trait Watcher: Sync {
-    /// A run begins or goes on.
-    fn started(&self, _run: usize) {}
-    /// About ten times a second.
-    fn progress(&self, _run: usize, _progress: &Progress) {}
-    /// Something worth knowing, such as a damaged checkpoint.
-    fn note(&self, _run: usize, _text: &str) {}
-    /// A run is complete, failed or interrupted.
-    fn ended(&self, _run: usize, _manifest: &RunManifest) {}
-}
-
-/// Watches nothing.
-impl Watcher for () {}
 
 /// What a run is given.
 pub(super) struct Setting<'a> {
@@ -128,35 +101,11 @@ pub(super) fn failed(
     why: &str,
 ) -> Result<RunManifest, RecordError> {
     let config = read_bytes(&folder.join(CONFIG_FILE))?;
-    let mut manifest = describe(task, &sum(&config), data, data_files);
+    let mut manifest = RunManifest::begun(task, &sum(&config), data, data_files);
     manifest.status = Status::Failed;
     manifest.stop = why.to_owned();
     manifest.save(folder)?;
     Ok(manifest)
-}
-
-/// What is known of a run before it begins.
-fn describe(task: &Task, config_sum: &str, data: &DataRecord, data_files: &[PathBuf]) -> RunManifest {
-    RunManifest {
-        label: task.label.clone(),
-        formula: task.formula(),
-        geometry: task.geometry(),
-        geometry_in_limit: task.geometry_in_limit(),
-        status: Status::Running,
-        stop: "running".into(),
-        healthy: false,
-        steps: 0,
-        log10_loss: f64::NAN,
-        test_accuracy: None,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        recipe_sha256: config_sum.to_owned(),
-        data: data.clone(),
-        data_files: data_files.to_vec(),
-        weights_sha256: None,
-        files: Default::default(),
-        machine: Machine::this(),
-        timings: Timings::default(),
-    }
 }
 
 /// A run in progress.
@@ -426,7 +375,7 @@ impl<'a> Runner<'a> {
             steps: self.process.step(),
             log10_loss: self.process.log_loss() / LN_10,
             timings: Timings { seconds: self.seconds() },
-            ..describe(task, &self.config_sum, data, data_files)
+            ..RunManifest::begun(task, &self.config_sum, data, data_files)
         }
     }
 }

@@ -5,6 +5,7 @@
 //! config.toml, report.html     the same as a comment in the last line
 //! a finished run               SHA-256 of every other file in its manifest
 //! checkpoints/*.safetensors    SHA-256 in their metadata, whether the run is finished or not
+//! polished.safetensors         SHA-256 in its metadata
 //! figures/*.svg                SHA-256 in figures/SHA256SUMS, as `sha256sum -c` reads it
 //! certificate.json             every number made again from data and weights
 //! the data                     SHA-256 in the manifests
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::RunError;
-use super::certify::{CERTIFICATE_FILE, check_certificate};
+use super::certify::{CERTIFICATE_FILE, CheckedCertificate, check_certificate};
 use super::checkpoint::load_checkpoint;
 use super::claim::Claim;
 use super::config::{CONFIG_FILE, read_config};
@@ -26,6 +27,7 @@ use super::locate::{Known, find_data};
 use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunManifest, Status};
 use super::seal::{Seal, sum};
 use super::task::Task;
+use super::weights::check_weights;
 
 /// Name of the page of an experiment.
 pub const REPORT_FILE: &str = "report.html";
@@ -160,22 +162,43 @@ fn verify_run(folder: &Path, found: &mut Verification) -> Result<bool, RunError>
             Err(error) => found.notes.push(format!("{}: the data were not checked: {error}", folder.display())),
         }
     }
-    let path = folder.join(CERTIFICATE_FILE);
-    if path.exists() {
+    verify_products(folder, &manifest, found)?;
+    Ok(manifest.status == Status::Finished)
+}
+
+/// What the judge made of a run.
+fn verify_products(folder: &Path, manifest: &RunManifest, found: &mut Verification) -> Result<(), RunError> {
+    for path in files_in(folder, "safetensors") {
         found.files += 1;
+        found.take(check_weights(&path))?;
+    }
+    for path in files_in(folder, "json").into_iter().filter(|path| path.to_string_lossy().ends_with(CERTIFICATE_FILE)) {
+        found.files += 1;
+        let other_end = |checked: &CheckedCertificate| {
+            let certificate = &checked.certificate;
+            path.ends_with(CERTIFICATE_FILE)
+                && certificate.run == manifest.label.name
+                && Some(&certificate.weights.sha256) != manifest.weights_sha256.as_ref()
+        };
         match check_certificate(&path) {
+            Ok(checked) if other_end(&checked) => found.notes.push(format!(
+                "{} is of other weights than those the run ended with; certify it again",
+                path.display()
+            )),
             Ok(checked) => found.damage.extend(checked.disagreements.iter().map(|disagreement| Damage {
                 path: path.clone(),
                 what: format!("does not hold: {disagreement}; certify the run again"),
             })),
             // the data were spoken of already
             Err(RunError::OtherData { .. } | RunError::NoData { .. } | RunError::LostData { .. }) => {}
+            // and so were the weights
+            Err(RunError::Record(RecordError::Damaged { path: weights, .. })) if weights != path => {}
             Err(error) => {
                 found.damage.push(Damage { path, what: format!("does not hold: {error}; certify the run again") });
             }
         }
     }
-    Ok(manifest.status == Status::Finished)
+    Ok(())
 }
 
 fn verify_figures(folder: &Path, found: &mut Verification) -> Result<(), RunError> {

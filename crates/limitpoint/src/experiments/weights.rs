@@ -22,11 +22,7 @@ pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<Vec<f64>, Recor
     let damaged = |what: String| RecordError::damaged(path, what);
     let refused = |what: String| RecordError::refused(path, what);
     let tensors = SafeTensors::deserialize(&bytes).map_err(|error| damaged(format!("is damaged: {error}")))?;
-    check_if_checkpoint(path, &bytes)?;
-    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|error| damaged(format!("is damaged: {error}")))?;
-    if header.metadata().as_ref().and_then(|map| map.get(KEY)).is_some_and(|stated| *stated != sum_of(&tensors)) {
-        return Err(damaged("was changed after it was written: its SHA-256 does not fit".into()));
-    }
+    check_sum(path, &bytes, &tensors)?;
     let mut weights = Vec::with_capacity(layout.len());
     for block in layout.blocks() {
         let tensor = tensors.tensor(&block.name).map_err(|_| {
@@ -40,6 +36,25 @@ pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<Vec<f64>, Recor
         weights.extend(tensor.data().as_chunks::<8>().0.iter().map(|chunk| f64::from_le_bytes(*chunk)));
     }
     Ok(weights)
+}
+
+/// Checks the checksum of a safetensors file, if it has one.
+pub(super) fn check_weights(path: &Path) -> Result<(), RecordError> {
+    let bytes = read_bytes(path)?;
+    let tensors =
+        SafeTensors::deserialize(&bytes).map_err(|error| RecordError::damaged(path, format!("is damaged: {error}")))?;
+    check_sum(path, &bytes, &tensors)
+}
+
+fn check_sum(path: &Path, bytes: &[u8], tensors: &SafeTensors) -> Result<(), RecordError> {
+    check_if_checkpoint(path, bytes)?;
+    let (_, header) = SafeTensors::read_metadata(bytes)
+        .map_err(|error| RecordError::damaged(path, format!("is damaged: {error}")))?;
+    let stated = header.metadata().as_ref().and_then(|map| map.get(KEY));
+    if stated.is_some_and(|stated| *stated != sum_of(tensors)) {
+        return Err(RecordError::damaged(path, "was changed after it was written: its SHA-256 does not fit"));
+    }
+    Ok(())
 }
 
 /// Writes weights as a safetensors file of doubles, which [`load_weights`] reads.
