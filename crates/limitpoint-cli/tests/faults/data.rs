@@ -99,7 +99,7 @@ fn changed_data_of_every_kind_are_refused_with_both_hashes_and_no_manifest_is_re
         let recipe = format!("{folder}/mine.toml");
         let old = "data.file = { path = \"data.csv\", task = \"binary\" }";
         assert!(LINEAR.contains(old));
-        let slow = "optimiser = \"gradient\"\nschedule = \"constant(rate=1e-4)\"";
+        let slow = "optimiser = \"gradient\"\nschedule = \"constant(rate=1e-9)\"";
         let text = LINEAR.replace(old, settings).replace("optimiser = \"gradient\"", slow);
         std::fs::write(&recipe, text.replace("steps = 60", "steps = 30")).unwrap();
         write(kind, &folder, 0);

@@ -8,15 +8,19 @@ fn a_later_stop_gives_the_files_of_a_run_that_had_it_from_the_beginning() {
     let home = Home::new("later");
     // flows, batches and momentum; ends between checkpoints, at one, before the first one, by another rule
     let cases = [
-        ("{ steps = 90 }", vec!["stop.steps=333"]),
-        ("{ steps = 100 }", vec!["stop.steps=105"]),
+        ("{ steps = 90, log10_loss = -60 }", vec!["stop.steps=333"]),
+        ("{ steps = 100, log10_loss = -60 }", vec!["stop.steps=105"]),
         ("{ steps = 7 }", vec!["stop.steps=15"]),
         ("{ steps = 2000, log10_loss = -1 }", vec!["stop.log10_loss=-6"]),
-        ("{ steps = 300, log10_time = 0.5, direction = 0.5 }", vec!["stop.log10_time=1.5", "stop.direction=0.1"]),
-        ("{ steps = 150, direction = 1.0 }", vec!["stop.steps=200", "stop.direction=1e-9"]),
+        (
+            "{ steps = 300, log10_loss = -60, log10_time = 0.5, direction = 0.5 }",
+            vec!["stop.log10_time=1.5", "stop.direction=0.1"],
+        ),
+        ("{ steps = 150, log10_loss = -60, direction = 1.0 }", vec!["stop.steps=200", "stop.direction=1e-9"]),
     ];
     for (number, (stop, later)) in cases.iter().enumerate() {
-        let recipe = recipe(&home.path(&number.to_string()), "mine", &RECIPE.replace("{ steps = 90 }", stop));
+        let recipe =
+            recipe(&home.path(&number.to_string()), "mine", &RECIPE.replace("{ steps = 90, log10_loss = -60 }", stop));
         let (out, whole) = (home.path(&format!("out{number}")), home.path(&format!("whole{number}")));
         run(&recipe, &whole, later);
         run(&recipe, &out, &[]);

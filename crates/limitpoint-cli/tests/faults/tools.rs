@@ -4,24 +4,26 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Two optimisers with memory, random batches, a flow, histograms, checkpoints every few steps; well below a second.
+/// Optimisers with memory, random batches, a flow, histograms, checkpoints every few steps; well below a second.
 pub const RECIPE: &str = r#"
 title = "faults"
 loss = "exponential"
 seeds = [1]
-schedule = { loss-based = { initial = 0.1 } }
+schedule = { loss-based = { initial = 0.001 } }
 batching = { mini = { size = 5 } }
 data.file = { path = "data.csv", task = "binary" }
 model.network = { widths = [6], activation = { relu-power = { power = 2 } } }
 observe = { norms = ["l2"], histogram_bins = 4, checkpoint_every = 20 }
-stop = { steps = 90 }
+stop = { steps = 90, log10_loss = -60 }
 
 [optimisers]
 gradient = { steepest = { norm = "l2" } }
 muon = { muon = { momentum = 0.9 } }
+adam = { adam = {} }
 
 [schedules]
 muon = "constant(rate=0.001)"
+adam = "constant(rate=0.01)"
 
 [flows]
 flow = { steepest = { norm = "l2" } }

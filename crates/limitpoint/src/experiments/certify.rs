@@ -13,7 +13,7 @@ use super::metrics::read_metrics;
 use super::record::CertificateRecord;
 use super::task::Task;
 use super::verify::is_run;
-use super::weights::{digest, load_weights};
+use super::weights::{digest, load_weights, read_weights};
 use crate::certificates::{
     Certificate, Claim, DataReference, Disagreement, FORMAT, Measure, StartReference, Subject, Tolerances, VERSION,
     Verdict, WeightsReference, judge,
@@ -173,11 +173,15 @@ pub fn check_certificate(path: &Path) -> Result<CheckedCertificate, RunError> {
     let home = path.parent().unwrap_or(Path::new(""));
     // where the run's folder was moved away from its data, its manifest knows where they were
     let files = RunManifest::load(home).map_or_else(|_| Vec::new(), |manifest| manifest.data_files);
-    let known = Known { sha256: None, files: &files };
-    let (split, record) = find_data(&in_full(&certificate.data.spec, home), certificate.data.seed, &known, home)?;
+    let (spec, seed) = (in_full(&certificate.data.spec, home), certificate.data.seed);
+    let known = Known { sha256: Some(&certificate.data.sha256), files: &files };
+    let (split, record) = match find_data(&spec, seed, &known, home) {
+        // that they are others is a finding, and so is all that follows
+        Err(RunError::OtherData { .. }) => find_data(&spec, seed, &Known { sha256: None, files: &files }, home)?,
+        other => other?,
+    };
     let layout = layout(&certificate.model, &split.train)?;
-    let file = home.join(&certificate.weights.file);
-    let weights = load_weights(&file, &layout)?;
+    let weights = read_weights(&home.join(&certificate.weights.file), &layout)?;
     let mut disagreements = Vec::new();
     for (what, stated, found) in [
         ("the SHA-256 of the data", &certificate.data.sha256, record.sha256),

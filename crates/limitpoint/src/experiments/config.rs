@@ -6,6 +6,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::files::{RecordError, read_text, write_atomically};
+use super::manifest::MANIFEST_FILE;
 use super::recipe::{Recipe, Stop};
 use super::seal::{Seal, sum};
 use super::{RecipeError, RunError};
@@ -22,19 +23,7 @@ pub(super) fn write_config(folder: &Path, recipe: &Recipe) -> Result<(), RunErro
 
 /// Reads the recipe of a folder and checks that nothing in it was changed.
 pub(super) fn read_config(folder: &Path) -> Result<Recipe, RunError> {
-    let path = folder.join(CONFIG_FILE);
-    let text = match read_text(&path) {
-        Err(error) if error.is_missing() && folder.is_dir() => {
-            return Err(RecordError::damaged(&path, "is missing; restore it").into());
-        }
-        other => other?,
-    };
-    if Seal::TOML.open(&text).is_none() {
-        let what = "was changed after it was written: its SHA-256 does not fit; restore it. To change settings, begin a \
-                    new run in another folder; for a later stop, give it to `limitpoint resume`";
-        return Err(RecordError::damaged(&path, what).into());
-    }
-    let mut recipe = Recipe::from_resolved(&text)?;
+    let mut recipe = Recipe::from_resolved(&config_text(folder)?)?;
     recipe.data = in_full(&recipe.data, folder);
     Ok(recipe)
 }
@@ -42,8 +31,14 @@ pub(super) fn read_config(folder: &Path) -> Result<Recipe, RunError> {
 /// The text of a folder's recipe, without its checksum.
 pub(super) fn config_text(folder: &Path) -> Result<String, RecordError> {
     let path = folder.join(CONFIG_FILE);
-    let text = read_text(&path)?;
-    let what = "was changed after it was written: its SHA-256 does not fit; restore it";
+    let text = match read_text(&path) {
+        Err(error) if error.is_missing() && folder.join(MANIFEST_FILE).exists() => {
+            return Err(RecordError::damaged(&path, "is missing; restore it"));
+        }
+        other => other?,
+    };
+    let what = "was changed after it was written: its SHA-256 does not fit; restore it. To change settings, begin anew in \
+                another folder; for a later stop, give it to `limitpoint resume`";
     Seal::TOML.open(&text).map(str::to_owned).ok_or_else(|| RecordError::damaged(&path, what))
 }
 
@@ -62,24 +57,34 @@ pub(super) fn same_recipe(a: &Recipe, b: &Recipe) -> Result<bool, RecipeError> {
 
 /// Paths of data in full, where they start at `folder`.
 pub(super) fn in_full(data: &DataSpec, folder: &Path) -> DataSpec {
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let folder = true_place(folder);
     data.with_paths(|path| plain(&folder.join(path)))
+}
+
+/// Paths of data in full, where they start at the current folder.
+pub(super) fn settled(data: &DataSpec) -> DataSpec {
+    data.with_paths(settled_path)
+}
+
+/// A link keeps its name; the folders it lies in are those of the disk.
+fn settled_path(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => true_place(parent).join(name),
+        _ => true_place(path),
+    }
 }
 
 /// Paths of data from `folder` on, where both lie in one tree.
 pub(super) fn from_folder(data: &DataSpec, folder: &Path) -> DataSpec {
     let folder = true_place(folder);
     data.with_paths(|path| {
-        let path = match (path.parent(), path.file_name()) {
-            // a link keeps its name; the folders it lies in are those of the disk
-            (Some(parent), Some(name)) => true_place(parent).join(name),
-            _ => true_place(path),
-        };
+        let path = settled_path(path);
         relative(&path, &folder).unwrap_or(path)
     })
 }
 
 fn true_place(path: &Path) -> PathBuf {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     path.canonicalize().or_else(|_| std::path::absolute(path).map(|path| plain(&path))).unwrap_or_else(|_| path.into())
 }
 

@@ -179,7 +179,8 @@ impl RunManifest {
     pub(super) fn find(folder: &Path) -> Result<Option<Self>, RecordError> {
         match Self::load(folder) {
             Err(error) if error.is_missing() => {
-                let begun = folder.join("metrics.csv").exists() || folder.join("checkpoints").is_dir();
+                let mut checkpoints = std::fs::read_dir(folder.join("checkpoints")).into_iter().flatten();
+                let begun = folder.join("metrics.csv").exists() || checkpoints.next().is_some();
                 if begun { Err(lost(folder)) } else { Ok(None) }
             }
             other => other.map(Some),

@@ -2,6 +2,7 @@
 
 use super::Recipe;
 use super::complaint::RecipeError;
+use super::config::settled;
 use super::node::{Entry, Kind, Node, Table};
 use super::overrides::{Override, Target};
 use super::read::read;
@@ -112,7 +113,7 @@ impl Growth<'_> {
         }
         let mut recipe: Recipe = read(&branch.tree)?;
         recipe.check()?;
-        recipe.data = recipe.data.with_paths(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+        recipe.data = settled(&recipe.data);
         self.points.push(PlanPoint { settings: branch.settings, recipe });
         Ok(())
     }
