@@ -2,6 +2,7 @@
 //! disk. Nothing may be lost, nothing damaged may be accepted without a word, nothing may panic.
 
 #![cfg(unix)]
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 #[path = "../home/mod.rs"]
 mod home;

@@ -35,7 +35,9 @@ fn a_full_disk_ends_a_run_with_a_clear_error_and_what_was_written_stays_good() {
     let whole = home.path("disk/whole");
     for kilobytes in [16, 48, 100, 200] {
         let Some(disk) = SmallDisk::new(&home.path("disk"), kilobytes) else {
-            eprintln!("no small disk can be mounted here: the test of a full disk is skipped");
+            eprintln!(
+                "skipped: no small disk can be mounted here (that needs root); tests/kill.rs limits the size of files"
+            );
             return;
         };
         let out = home.path("disk/out");

@@ -30,6 +30,8 @@ const LEASE: Duration = Duration::from_secs(60);
 const HEARTBEAT: Duration = Duration::from_secs(10);
 /// How often a claim is tried for when its file comes and goes.
 const ATTEMPTS: usize = 100;
+/// Attempts after which a lock is no passing one.
+const PATIENCE: usize = 10;
 
 /// Who holds a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,13 +91,14 @@ impl Claim {
             let locks = match file.try_lock() {
                 Ok(()) => true,
                 Err(TryLockError::WouldBlock) => {
-                    let Some(owner) = read_owner(&mut file).or_else(|| (attempt == ATTEMPTS).then(Owner::unknown))
-                    else {
-                        // it is being written at this moment
+                    let owner = read_owner(&mut file);
+                    if attempt < PATIENCE || owner.is_none() && attempt < ATTEMPTS {
+                        // somebody looks at it, or writes it at this moment
                         std::thread::sleep(Duration::from_millis(2));
                         continue;
-                    };
-                    return Err(RecordError::Claimed { folder: folder.to_path_buf(), owner: Box::new(owner) });
+                    }
+                    let owner = Box::new(owner.unwrap_or_else(Owner::unknown));
+                    return Err(RecordError::Claimed { folder: folder.to_path_buf(), owner });
                 }
                 // a file system without locks: only the lease counts
                 Err(TryLockError::Error(error)) if no_locks(&error) => false,
@@ -242,7 +245,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    for _ in 0..200 {
+                    for _ in 0..40 {
                         if let Ok(claim) = Claim::take(&folder) {
                             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two owners");
                             wins.fetch_add(1, Ordering::SeqCst);

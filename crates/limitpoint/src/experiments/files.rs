@@ -98,11 +98,23 @@ pub const TEMPORARY: &str = "tmp";
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
-    let (temporary, mut file) = temporary(path).map_err(|source| RecordError::io("write", path, source))?;
+    let mut attempts = 10;
+    loop {
+        match write_once(path, bytes) {
+            // before it was locked, somebody who cleaned up took it for left behind
+            Err((error, true)) if error.is_missing() && attempts > 0 => attempts -= 1,
+            outcome => return outcome.map_err(|(error, _)| error),
+        }
+    }
+}
+
+/// The error says whether the file was written and lacked only its name.
+fn write_once(path: &Path, bytes: &[u8]) -> Result<(), (RecordError, bool)> {
+    let (temporary, mut file) = temporary(path).map_err(|source| (RecordError::io("write", path, source), false))?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     let named = match written {
-        Ok(()) => rename(&temporary, path),
-        Err(source) => Err(RecordError::io("write", path, source)),
+        Ok(()) => rename(&temporary, path).map_err(|error| (error, true)),
+        Err(source) => Err((RecordError::io("write", path, source), false)),
     };
     if named.is_err() {
         // what was there before stays; the torso is of no use

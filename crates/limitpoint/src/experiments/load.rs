@@ -7,7 +7,7 @@ use super::config::config_text;
 use super::files::{RecordError, read_text};
 use super::journal::partial_name;
 use super::judge::JudgeRecord;
-use super::manifest::{ExperimentManifest, RunManifest, Status};
+use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunManifest, Status};
 use super::metrics::{read_histograms, read_metrics};
 use super::record::{ExperimentRecord, Metrics, RunRecord};
 use super::task::TaskLabel;
@@ -36,10 +36,11 @@ impl ExperimentRecord {
 
 /// Reads a run that somebody may be writing: where its manifest changed meanwhile, the run is read again.
 fn load_steadily(folder: &Path, label: &TaskLabel) -> Result<Option<RunRecord>, RecordError> {
+    let state = || read_text(&folder.join(MANIFEST_FILE)).ok();
     loop {
-        let before = RunManifest::find(folder)?;
-        let loaded = load_run(folder, label, before.as_ref());
-        if loaded.is_ok() || RunManifest::find(folder)? == before {
+        let before = state();
+        let loaded = RunManifest::find(folder).and_then(|manifest| load_run(folder, label, manifest.as_ref()));
+        if loaded.is_ok() || state() == before {
             return loaded;
         }
     }
