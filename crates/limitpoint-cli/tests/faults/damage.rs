@@ -91,7 +91,9 @@ fn verbs_that_read_a_run_refuse_it_when_any_of_its_files_is_damaged() {
                 let middle = broken.len() / 2;
                 broken[middle] ^= 4;
                 std::fs::write(path, broken).unwrap();
-            } else if !path.ends_with("manifest.json") {
+            } else if path.ends_with("manifest.json") {
+                continue; // what is known without it is tried below
+            } else {
                 std::fs::remove_file(path).unwrap();
             }
             let of_run = path.starts_with(&inner);

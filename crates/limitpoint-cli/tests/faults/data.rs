@@ -10,7 +10,7 @@ const KINDS: [(&str, &str); 9] = [
     ("npy", "data.file = { path = 'a.npy', task = 'binary' }"),
     ("npz", "data.file = { path = 'a.npz', task = 'binary' }"),
     ("svmlight", "data.file = { path = 'a.svm', task = 'binary' }"),
-    ("idx", "data.file = { path = 'a.idx', targets-path = 'b.idx', task = 'binary' }"),
+    ("idx", "data.file = { path = 'a.idx', targets-path = 'b.idx', task = 'binary', normalise = 'unit-norm' }"),
     ("cifar10", "data.file = { path = 'a.bin', task = 'binary' }"),
     ("safetensors", "data.file = { path = 'a.safetensors', task = 'binary' }"),
     ("cifar10 folder", "data.cifar10 = { dir = 'set', pair = [0, 1] }"),

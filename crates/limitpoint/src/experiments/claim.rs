@@ -105,7 +105,7 @@ impl Claim {
                 Err(TryLockError::Error(source)) => return Err(io(source)),
             };
             if let Some(owner) = read_owner(&mut file)
-                && (owner.host != me.host || !locks)
+                && (owner.host != me.host || !locks && !is_gone(&owner))
                 && age(&file) < LEASE
                 && names(&path, &owner)
             {
@@ -177,6 +177,11 @@ fn names(path: &Path, owner: &Owner) -> bool {
 fn age(file: &File) -> Duration {
     let modified = file.metadata().and_then(|facts| facts.modified()).unwrap_or(UNIX_EPOCH);
     SystemTime::now().duration_since(modified).unwrap_or_default()
+}
+
+/// Whether a process of this host is known to have ended.
+fn is_gone(owner: &Owner) -> bool {
+    Path::new("/proc/self").exists() && !Path::new("/proc").join(owner.process.to_string()).exists()
 }
 
 fn no_locks(error: &std::io::Error) -> bool {
@@ -276,6 +281,8 @@ mod tests {
         let long_ago = SystemTime::now() - 2 * LEASE;
         File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
         drop(Claim::take(&folder).unwrap());
+        #[cfg(target_os = "linux")]
+        assert!(is_gone(&Owner { process: u32::MAX, ..Owner::unknown() }) && !is_gone(&Owner::this_process()));
         // a torn or foreign file says nothing about an owner
         fs::write(&path, "{\"host\": ").unwrap();
         drop(Claim::take(&folder).unwrap());

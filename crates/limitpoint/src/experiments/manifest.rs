@@ -181,7 +181,8 @@ impl RunManifest {
             Err(error) if error.is_missing() => {
                 let mut checkpoints = std::fs::read_dir(folder.join("checkpoints")).into_iter().flatten();
                 let begun = folder.join("metrics.csv").exists() || checkpoints.next().is_some();
-                if begun { Err(lost(folder)) } else { Ok(None) }
+                let what = "is missing, though the run has begun; restore it, or resume: it is made again from the checkpoints";
+                if begun { Err(RecordError::damaged(&folder.join(MANIFEST_FILE), what)) } else { Ok(None) }
             }
             other => other.map(Some),
         }
@@ -192,7 +193,11 @@ impl ExperimentManifest {
     /// Reads the manifest of an experiment folder and checks that nothing in it was changed.
     pub fn load(folder: &Path) -> Result<Self, RecordError> {
         match load(folder, &Seal::JSON) {
-            Err(error) if error.is_missing() && folder.join("config.toml").exists() => Err(lost(folder)),
+            Err(error) if error.is_missing() && folder.join("config.toml").exists() => {
+                let what = "is missing, though config.toml is there; restore it, or, where the experiment was killed as it \
+                            began, repeat `limitpoint run` with --resume";
+                Err(RecordError::damaged(&folder.join(MANIFEST_FILE), what))
+            }
             other => other,
         }
     }
@@ -201,12 +206,6 @@ impl ExperimentManifest {
     pub fn save(&self, folder: &Path) -> Result<(), RecordError> {
         save(folder, self, &Seal::JSON)
     }
-}
-
-/// The manifest of a folder that has other files is gone.
-fn lost(folder: &Path) -> RecordError {
-    let what = "is missing, though other files of the folder are there; restore it, or begin anew in another folder";
-    RecordError::damaged(&folder.join(MANIFEST_FILE), what)
 }
 
 fn load<T: serde::de::DeserializeOwned>(folder: &Path, seal: &Seal) -> Result<T, RecordError> {

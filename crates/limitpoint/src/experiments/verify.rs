@@ -235,9 +235,8 @@ fn verify_figures(folder: &Path, found: &mut Verification) -> Result<(), RunErro
             Some((stated, name)) if stated.len() == 64 => {
                 names.push(folder.join(name));
                 if let Some(damage) = compare(&folder.join(name), stated)? {
-                    found
-                        .damage
-                        .push(Damage { what: damage.what + "; `limitpoint report --svg` writes it again", ..damage });
+                    let what = format!("{}, by {SUMS_FILE}; `limitpoint report --svg` writes both again", damage.what);
+                    found.damage.push(Damage { what, ..damage });
                 }
                 found.files += 1;
             }
