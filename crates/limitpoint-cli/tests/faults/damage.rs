@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::home::Home;
-use crate::tools::{LINEAR, RECIPE, assert_same, copy, expect, files, limitpoint, recipe, run, words};
+use crate::tools::{LINEAR, RECIPE, assert_same, copy, expect, files, limitpoint, program, recipe, run, words};
 
 /// Ways to lose a file's contents.
 fn damages(path: &Path) -> Vec<(&'static str, Option<Vec<u8>>)> {
@@ -155,6 +155,49 @@ fn what_is_damaged_can_be_made_again_from_the_checkpoints() {
         expect(0, &["resume", &out, "--quiet", "--no-report"]);
         assert_same(&whole, &out);
     }
+}
+
+#[test]
+fn damage_in_an_unfinished_run_is_refused_or_made_good() {
+    let home = Home::new("unfinished");
+    let recipe = recipe(&home.path(""), "mine", LINEAR);
+    let (whole, left, out) = (home.path("whole"), home.path("left"), home.path("out"));
+    run(&recipe, &whole, &[]);
+    // three files of the beginning, the run's manifest, two checkpoints; the seventh file comes when the run has ended
+    let mut command = program();
+    command.args(["run", &recipe, "--quiet", "--no-report", "--out", &left]);
+    let output = command.env("LIMITPOINT_ABORT_AT_RENAME", "7").output().unwrap();
+    assert!(!output.status.success());
+    let names: Vec<PathBuf> =
+        files(&left).into_iter().map(|path| path.strip_prefix(&left).unwrap().to_path_buf()).collect();
+    for part in ["step-000000000000040.safetensors", "metrics.csv.partial", "claim.json"] {
+        assert!(names.iter().any(|name| name.ends_with(part)), "{part} in {names:?}");
+    }
+    let (mut refused, mut good) = (0, 0);
+    for name in &names {
+        for (what, bytes) in damages(&Path::new(&left).join(name)) {
+            let _ = std::fs::remove_dir_all(&out);
+            copy(&left, &out);
+            let path = Path::new(&out).join(name);
+            match bytes {
+                Some(bytes) => std::fs::write(&path, bytes).unwrap(),
+                None => std::fs::remove_file(&path).unwrap(),
+            }
+            let output = limitpoint(&["resume", &out, "--quiet", "--no-report"]);
+            let text = words(&output);
+            assert!(!text.contains("panicked"), "{text}");
+            if output.status.success() {
+                good += 1;
+                assert_same(&whole, &out);
+            } else {
+                refused += 1;
+                let file = name.file_name().unwrap().to_str().unwrap();
+                assert_eq!(output.status.code(), Some(3), "{} {what}: {text}", name.display());
+                assert!(text.contains(file), "{} {what}: {text}", name.display());
+            }
+        }
+    }
+    assert!(refused > 20 && good > 20, "{refused} refused, {good} made good");
 }
 
 #[test]

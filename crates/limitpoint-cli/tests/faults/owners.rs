@@ -84,6 +84,35 @@ fn what_a_killed_owner_left_is_taken_over_at_once_by_one_of_two() {
 }
 
 #[test]
+fn readers_beside_a_writer_find_nothing_damaged_and_damage_nothing() {
+    let home = Home::new("readers-writer");
+    let recipe = recipe(&home.path(""), "long", &RECIPE.replace("steps = 90", "steps = 1500"));
+    let (whole, out) = (home.path("whole"), home.path("out"));
+    run(&recipe, &whole, &["stop.steps=2000"]);
+    run(&recipe, &out, &["stop.steps=60"]);
+    // to the end, and on to a later one
+    for stop in ["stop.steps=1500", "stop.steps=2000"] {
+        let mut writer = program();
+        writer.args(["resume", &out, stop, "--quiet", "--no-report", "--threads", "2"]);
+        let mut writer = writer.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut looks = 0;
+        while writer.try_wait().unwrap().is_none() {
+            for verb in ["verify", "compare", "report"] {
+                expect(0, &[verb, &out]);
+            }
+            looks += 1;
+        }
+        let output = writer.wait_with_output().unwrap();
+        assert!(output.status.success() && looks > 0, "{}", words(&output));
+    }
+    for path in crate::tools::files(&out) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(!name.ends_with(".tmp") && name != "claim.json", "{name} is left behind");
+    }
+    assert_same(&whole, &out);
+}
+
+#[test]
 fn six_runs_at_once_have_six_folders() {
     let home = Home::new("six");
     let recipe = recipe(&home.path(""), "tiny", LINEAR);
