@@ -188,7 +188,17 @@ fn damage_in_an_unfinished_run_is_refused_or_made_good() {
             assert!(!text.contains("panicked"), "{text}");
             if output.status.success() {
                 good += 1;
-                assert_same(&whole, &out);
+                if name.to_string_lossy().contains("step-") {
+                    // an older checkpoint is not made again, and the manifest does not list it
+                    let same = |file: &str| {
+                        let read = |folder: &str| std::fs::read(format!("{folder}/gradient-seed1/{file}")).unwrap();
+                        read(&whole) == read(&out)
+                    };
+                    assert!(["metrics.csv", "metrics.parquet", "checkpoints/final.safetensors"].into_iter().all(same));
+                    expect(0, &["verify", &out]);
+                } else {
+                    assert_same(&whole, &out);
+                }
             } else {
                 refused += 1;
                 let file = name.file_name().unwrap().to_str().unwrap();

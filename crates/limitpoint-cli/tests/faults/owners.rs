@@ -23,6 +23,15 @@ fn frozen(recipe: &str, out: &str) -> Child {
         std::thread::sleep(Duration::from_micros(200));
     }
     signal(&child, "-STOP");
+    // a thread that waits for the disk stops a moment later
+    let stopped = |task: std::path::PathBuf| {
+        std::fs::read_to_string(task.join("stat")).is_ok_and(|stat| stat.rsplit(") ").next().unwrap().starts_with('T'))
+    };
+    let tasks = format!("/proc/{}/task", child.id());
+    while std::fs::read_dir(&tasks).is_ok_and(|mut tasks| tasks.any(|task| !stopped(task.unwrap().path()))) {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the process does not stop");
+        std::thread::sleep(Duration::from_millis(1));
+    }
     child
 }
 

@@ -111,7 +111,7 @@ fn decode(path: &Path, bytes: &[u8]) -> Result<RunState, RecordError> {
         (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     if format != FORMAT {
         let what = format!("has the format '{format}', this version reads '{FORMAT}'");
-        return Err(RecordError::damaged(path, what));
+        return Err(RecordError::refused(path, what));
     }
     let mut views = tensors.tensors();
     views.sort_by(|a, b| a.0.cmp(&b.0));
@@ -232,14 +232,20 @@ impl Checkpoints {
         remove_file(&self.folder.join(Self::LATEST))
     }
 
-    /// All checkpoints that can be read, the furthest first, and what is wrong with the others.
+    /// All checkpoints that can be read, the furthest first, and what is wrong with the others; damaged ones are removed.
     pub fn readable(&self) -> (Vec<RunState>, Vec<String>) {
         let (mut states, mut complaints) = (Vec::new(), Vec::new());
         let extra = [Self::LATEST, Self::FINAL].map(|name| self.folder.join(name)).into_iter().filter(|p| p.exists());
         for path in self.regular().into_iter().chain(extra) {
             match load_checkpoint(&path) {
                 Ok(state) => states.push(state),
-                Err(error) => complaints.push(format!("{error}; using an earlier checkpoint")),
+                Err(error) => {
+                    complaints.push(format!("{error}; using an earlier checkpoint"));
+                    if error.is_damage() {
+                        // of no use to anybody, and not to be listed among the files of the run
+                        complaints.extend(remove_file(&path).err().map(|error| error.to_string()));
+                    }
+                }
             }
         }
         states.sort_by_key(|state| std::cmp::Reverse(state.step));

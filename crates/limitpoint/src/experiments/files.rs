@@ -87,7 +87,7 @@ pub const TEMPORARY: &str = "tmp";
 /// Writes a file as a whole or not at all: to a temporary name beside it, synced to the disk, then renamed.
 ///
 /// Every writer has a temporary file of its own and keeps it locked, so that several may write at once and
-/// the last one wins, and so that [`remove_temporaries`] can tell what is being written from what was left behind.
+/// the last one wins, and so that what is being written can be told from what was left behind.
 ///
 /// ```
 /// let folder = std::env::temp_dir().join(format!("limitpoint-doc-{}", std::process::id()));
