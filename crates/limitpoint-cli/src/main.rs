@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Verb::Resume(resume) => commands::run::resume(&resume),
         Verb::Report(report) => commands::report::run(&report),
         Verb::Compare(compare) => commands::compare::run(&compare),
+        Verb::Verify(verify) => commands::verify::run(&verify),
         Verb::Solve(solve) => commands::solve::run(&solve),
         Verb::Certify(certify) => commands::certify::run(&certify),
         Verb::Check(check) => commands::check::run(&check),

@@ -19,6 +19,7 @@ pub mod robustness;
 pub mod run;
 pub mod schema;
 pub mod solve;
+pub mod verify;
 
 mod progress;
 mod table;

@@ -15,17 +15,15 @@ use crate::certificates::DocumentError;
 /// assert!(!is_damage(&RunError::Nothing));
 /// ```
 pub fn is_damage(error: &(dyn Error + 'static)) -> bool {
-    let record = |error: &RecordError| matches!(error, RecordError::Damaged { .. });
     let document = |error: &DocumentError| {
         use DocumentError::{NoTargets, NotLinear, OtherEvidence, Unreadable};
         matches!(error, Unreadable(_) | OtherEvidence | NotLinear { .. } | NoTargets { .. })
     };
     match error.downcast_ref::<RunError>() {
-        Some(RunError::Record(error)) => record(error),
         Some(RunError::Certificate(error)) => document(error),
-        Some(error) => matches!(error, RunError::Unreadable(_) | RunError::OtherData { .. }),
+        Some(error) => error.is_damage(),
         None => {
-            error.downcast_ref::<RecordError>().is_some_and(record)
+            error.downcast_ref::<RecordError>().is_some_and(RecordError::is_damage)
                 || error.downcast_ref::<DocumentError>().is_some_and(document)
         }
     }

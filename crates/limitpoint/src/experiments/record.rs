@@ -78,6 +78,9 @@ pub struct RunRecord {
     pub seconds: f64,
     /// Share of test examples classified correctly, where there are test examples.
     pub test_accuracy: Option<f64>,
+    /// SHA-256 of the bits of the weights it ended with, where it is finished.
+    #[serde(default)]
+    pub weights: Option<String>,
     /// What a certificate says about it, where one was made.
     #[serde(default)]
     pub certificate: Option<CertificateRecord>,

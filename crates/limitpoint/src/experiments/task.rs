@@ -7,6 +7,7 @@ use super::recipe::Recipe;
 use crate::catalogue::CatalogueEntry;
 use crate::certificates::Measure;
 use crate::flows::FlowSpec;
+use crate::norms::NormSpec;
 use crate::optimisers::{OptimiserSpec, PolarMethod};
 use crate::schedules::ScheduleSpec;
 

@@ -4,10 +4,10 @@
 //! r ≥ 0, Σr = 1, Σ r_i h_i = 0     ⇒     no v has ⟨h_i, v⟩ > 0 for all i          (Gordan 1873)
 //! ```
 //!
-//! The proof knows no norm. Weights that a solver brings are moved by the shortest step onto Σ r h = 0, with residuals
-//! in precise numbers and corrections by an orthogonal factorisation in doubles, until the sum is 0 up to [`RESIDUAL`]
-//! of the terms it adds, in every column; weights that would become negative are left out. What does not get there is
-//! no proof and is not given.
+//! The proof knows no norm. Weights that a solver brings are moved onto Σ r h = 0 by the shortest step relative to their
+//! sizes, so that positive ones stay so, with residuals in precise numbers and corrections by an orthogonal
+//! factorisation in doubles, until the sum is 0 up to [`RESIDUAL`] of the terms it adds, in every column; weights that
+//! vanish or become negative all the same are left out. What does not get there is no proof and is not given.
 
 use super::proof::enclosed_combination;
 use super::refine::Factors;
@@ -18,7 +18,7 @@ use crate::numeric::power_of_two;
 /// What may be left of a column's sum, relative to Σ r_i |h_ij|.
 const RESIDUAL: f64 = 1e-24;
 /// Shares of the largest weight below which rows are left out, one attempt each.
-const CUTS: [f64; 4] = [1e-12, 1e-9, 1e-6, 1e-3];
+const CUTS: [f64; 3] = [1e-12, 1e-8, 1e-4];
 /// Corrections of one set of weights.
 const CORRECTIONS: usize = 12;
 
@@ -65,9 +65,11 @@ fn settle(
         let sums = columns.iter().map(|&j| used.iter().map(|&i| entry(i, j)).collect::<Vec<f64>>());
         let mut equations: Vec<Vec<f64>> = vec![vec![1.0; used.len()]];
         equations.extend(sums.filter(|column| column.iter().any(|x| *x != 0.0)));
-        let factors = Factors::new(used.len(), &equations);
         let total: f64 = used.iter().map(|&i| start[i]).sum();
-        let mut r: Vec<Precise> = used.iter().map(|&i| Precise::from(start[i] / total)).collect();
+        let share: Vec<f64> = used.iter().map(|&i| start[i] / total).collect();
+        let relative = |row: &Vec<f64>| row.iter().zip(&share).map(|(h, share)| h * share).collect::<Vec<f64>>();
+        let factors = Factors::new(used.len(), &equations.iter().map(relative).collect::<Vec<_>>());
+        let mut r: Vec<Precise> = share.iter().map(|share| Precise::from(*share)).collect();
         let mut before = f64::INFINITY;
         for _ in 0..CORRECTIONS {
             let rest: Vec<f64> = equations
@@ -84,20 +86,22 @@ fn settle(
             }
             before = size;
             let step = factors.least_norm(&rest);
-            r.iter_mut().zip(step).for_each(|(r, step)| *r += Precise::from(step));
+            r.iter_mut().zip(step.iter().zip(&share)).for_each(|(r, (step, share))| *r += Precise::from(step * share));
         }
         if r.iter().any(|r| !r.is_finite()) {
             return None;
         }
-        if r.iter().all(|r| r.value() >= 0.0) {
+        // a weight that all but vanished has to: what is left of it is rounding
+        let stays = |(r, share): (&Precise, &f64)| r.value() > 1e-8 * share;
+        if r.iter().zip(&share).all(stays) {
             let mut weights = vec![Precise::default(); problem.rows.rows];
             used.iter().zip(&r).for_each(|(&i, r)| weights[i] = r.times(sizes[i].recip()));
             let total = weights.iter().fold(Precise::default(), |sum, r| sum + *r);
             weights.iter_mut().for_each(|r| *r = *r / total);
             return Some(weights);
         }
-        let mut sign = r.iter().map(|r| r.value() > 0.0);
-        used.retain(|_| sign.next().unwrap_or(false));
+        let mut keep = r.iter().zip(&share).map(stays);
+        used.retain(|_| keep.next().unwrap_or(false));
         if used.is_empty() {
             return None;
         }
