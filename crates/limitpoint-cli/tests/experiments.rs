@@ -124,7 +124,7 @@ fn every_optimiser_has_the_margin_of_its_own_norm_without_being_asked() {
         ("steepest(norm=lp:3)", &["margin.l3"]),
         ("steepest(norm=max(*=2*l2))", &["margin.max(l2)"]),
         ("mirror(potential=hyperbolic:0.1)", &["margin.l1"]),
-        ("mirror(potential=smoothed:4,1)", &["margin.l4"]),
+        ("mirror(potential=squared-lp:1.5)", &["margin.l3/2"]),
     ]
     .iter()
     .enumerate()

@@ -82,7 +82,9 @@ pub(super) fn standing(record: &ExperimentRecord, groups: &[Group]) -> Standing 
             exact: optimum.is_some(),
         });
     }
-    standing
+    // where nobody separated the data there is nothing to see
+    let seen = standing.rows.iter().any(|row| row.cells.iter().any(|cell| cell.share > 0.0));
+    if seen { standing } else { Standing::default() }
 }
 
 /// A margin as a share; 0 where it is not positive, NaN where there is no margin or nothing to compare it with.
@@ -128,6 +130,14 @@ mod tests {
         assert!(analyse(&record).standing.rows.is_empty());
         record.references = vec![ReferenceLine { column: "margin.l2".into(), value: 0.4, label: String::new() }];
         assert_eq!(analyse(&record).standing.rows[0].cells[0].text, "75 %");
+    }
+
+    #[test]
+    fn data_that_nobody_separated_have_no_picture() {
+        let one = |optimiser: &str, margin| run(optimiser, 0, &[("step", &[9.0]), ("margin.l2", &[margin])]);
+        assert!(analyse(&record(vec![one("gd", -0.3), one("sign", 0.0)])).standing.rows.is_empty());
+        let standing = analyse(&record(vec![one("gd", -0.3), one("sign", 0.1)])).standing;
+        assert_eq!((standing.rows[0].cells[0].text.as_str(), standing.rows[1].cells[0].first), ("0", true));
     }
 
     #[test]
