@@ -80,25 +80,18 @@ fn every_bracket_holds_in_fifty_digits_and_every_other_answer_has_its_proof() {
         return;
     }
     let (norms, mut lines, mut cases) = (norms(), String::new(), Vec::new());
-    let mut counts = BTreeMap::<String, usize>::new();
+    let (mut counts, mut misses) = (BTreeMap::<String, usize>::new(), Vec::new());
     for number in 0..COUNT {
         let Case { norm, layout, rows, planted } = case(number, &norms);
         let (block, name) = (layout.blocks()[0].clone(), norm.to_string());
         let problem = MarginProblem::new(rows.clone(), norm, layout).expect("a problem");
         let found = max_margin(&problem).expect("an answer");
         *counts.entry(found.status.to_string()).or_default() += 1;
-        // a margin of at least 1e-10 of the rows must be found
-        if planted > 0.0 {
-            assert_eq!(
-                found.status,
-                MarginStatus::Optimal,
-                "{number}: {name}, planted {planted:e}: {:?}",
-                found.bracket
-            );
-        }
-        // one input under both labels must be seen
-        if number % 5 == 0 {
-            assert_eq!(found.status, MarginStatus::NotSeparable, "{number}: {name}: {:?}", found.bracket);
+        // a margin of at least 1e-10 of the rows must be found, and one input under both labels be seen
+        let missed = (planted > 0.0 && found.status != MarginStatus::Optimal)
+            || (number % 5 == 0 && found.status != MarginStatus::NotSeparable);
+        if missed {
+            misses.push(format!("{number}: {name}, planted {planted:e}: {} {:?}", found.status, found.bracket));
         }
         let all: Vec<&[f64]> = (0..rows.rows).map(|i| rows.row(i)).collect();
         let line = serde_json::json!({
@@ -128,5 +121,6 @@ fn every_bracket_holds_in_fifty_digits_and_every_other_answer_has_its_proof() {
         cases.iter().zip(&answers).filter(|(_, answer)| **answer != "ok").map(|(c, a)| format!("{c}: {a}")).collect();
     eprintln!("{counts:?}");
     assert!(wrong.is_empty(), "{} of {COUNT}, such as {:#?}", wrong.len(), wrong.iter().take(8).collect::<Vec<_>>());
+    assert!(misses.is_empty(), "{} of {COUNT}: {misses:#?}", misses.len());
     assert!(counts["optimal"] > COUNT / 2 && counts["not-separable"] > COUNT / 10, "{counts:?}");
 }

@@ -7,9 +7,8 @@
 //! ```
 //!
 //! a square system in (u, π) whose matrix is [−∇²‖u‖, H_Aᵀ; H_A, 0]. Near the answer of a solver in doubles a few steps
-//! are enough. Path following is not: the curvature of the ball is multiplied by the margin, and a margin far below the
-//! size of the rows leaves next to nothing of it. Rows whose weight becomes negative are let go. What comes out is
-//! judged by the bounds it proves.
+//! are enough; rows of negative weight leave the set, violated ones join it. Path following is not: the curvature of the ball is multiplied by the margin, and a margin far below the
+//! size of the rows leaves next to nothing of it. What comes out is judged by the bounds it proves.
 
 use super::refine::Support;
 use super::{MarginProblem, MarginSolution};
@@ -19,7 +18,9 @@ use crate::numeric::power_of_two;
 use crate::reference::conic::{eliminate, power_curvature, power_slack};
 
 /// Newton steps on one set of rows.
-const STEPS: usize = 12;
+const STEPS: usize = 60;
+/// Sets of rows that are tried.
+const ROUNDS: usize = 40;
 /// Unknowns up to which a dense factorisation in precise numbers is worth its time.
 const LARGEST: usize = 400;
 
@@ -34,22 +35,37 @@ pub(super) fn newton(problem: &MarginProblem, solution: &MarginSolution) -> Opti
     let mut tight = Support::tight(problem, solution).rows;
     // a power of two near γ: the rows divided by it have margins of about 1
     let unit = power_of_two(solution.bracket.upper);
-    let mut best = None;
-    while !tight.is_empty() && tight.len() + entries.len() <= LARGEST {
-        let start: Vec<Precise> = entries.iter().map(|&j| Precise::from(solution.direction[j])).collect();
-        let (u, weights) = solve(problem, p, (&entries, &tight, unit), start)?;
-        let kept: Vec<usize> = tight.iter().zip(&weights).filter(|(_, w)| w.value() > 0.0).map(|(&i, _)| i).collect();
-        if kept.len() == tight.len() {
-            let mut direction = vec![Precise::default(); problem.layout.len()];
-            entries.iter().zip(&u).for_each(|(&j, x)| direction[j] = *x);
-            let mut rows = vec![Precise::default(); problem.rows.rows];
-            tight.iter().zip(&weights).for_each(|(&i, w)| rows[i] = *w);
-            best = Some((direction, rows));
-            break;
+    let scale = unit / solution.bracket.upper;
+    let mut u: Vec<Precise> = entries.iter().map(|&j| Precise::from(solution.direction[j] * scale)).collect();
+    for _ in 0..ROUNDS {
+        if tight.is_empty() || tight.len() + entries.len() > LARGEST {
+            return None;
         }
-        tight = kept;
+        let (next, weights) = solve(problem, p, (&entries, &tight, unit), u.clone())?;
+        let least = (0..tight.len()).min_by(|&a, &b| weights[a].value().total_cmp(&weights[b].value()))?;
+        if weights[least].value() < 0.0 {
+            tight.remove(least);
+            continue;
+        }
+        u = next;
+        // a row below the tight ones joins them
+        let margin = |i: usize| {
+            let row = problem.rows.row(i);
+            entries.iter().zip(&u).fold(Precise::default(), |sum, (&j, u)| sum + u.times(row[j] / unit)).value()
+        };
+        let worst = (0..problem.rows.rows).filter(|i| !tight.contains(i)).map(|i| (margin(i), i));
+        match worst.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            Some((margin, row)) if margin < 1.0 - 1e-13 => tight.push(row),
+            _ => {
+                let mut direction = vec![Precise::default(); problem.layout.len()];
+                entries.iter().zip(&u).for_each(|(&j, x)| direction[j] = *x);
+                let mut rows = vec![Precise::default(); problem.rows.rows];
+                tight.iter().zip(&weights).for_each(|(&i, w)| rows[i] = *w);
+                return Some((direction, rows));
+            }
+        }
     }
-    best
+    None
 }
 
 /// u and π for one set of rows.
@@ -87,7 +103,11 @@ fn solve(
         }
         eliminate(&mut matrix, &mut right)?;
         let size = right[..d].iter().map(|x| x.value().abs()).fold(0.0, f64::max);
-        u.iter_mut().zip(&right).for_each(|(u, step)| *u += *step);
+        // for p < 2 the curvature is infinite where an entry is 0: a step comes near to that, not across
+        let room = |(u, step): (&Precise, &Precise)| 0.9 * (u.value() / step.value()).abs();
+        let crossing = u.iter().zip(&right).filter(|(u, step)| p < 2.0 && u.value() * (**u + **step).value() < 0.0);
+        let fraction = crossing.map(room).fold(1.0, f64::min);
+        u.iter_mut().zip(&right).for_each(|(u, step)| *u += step.times(fraction));
         weights.copy_from_slice(&right[d..]);
         if size < 1e-28 * u.iter().map(|x| x.value().abs()).fold(0.0, f64::max) {
             break;
