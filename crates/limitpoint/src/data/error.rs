@@ -45,7 +45,7 @@ pub enum DataError {
     /// The labels are 0 and 1, which could mean two tasks.
     #[error(
         "{name}: the targets are all 0 or 1, which may be two classes or a binary task; say task = \"binary\" \
-         (1 becomes +1 and 0 becomes −1), task = \"classes\" or task = \"regression\""
+         (1 becomes +1 and 0 becomes −1), task = \"classes\" or task = \"regression\" (on the command line --task binary or --task classes)"
     )]
     AmbiguousLabels {
         /// Which dataset.
