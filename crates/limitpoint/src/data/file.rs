@@ -57,7 +57,7 @@ impl FileFormat {
 ///
 /// | setting | default | purpose |
 /// |---|---|---|
-/// | `path` | required | the file |
+/// | `path` | required | the file; all paths start at the folder of the recipe that names them |
 /// | `format` | by the name | npy, npz, csv, svmlight, idx, cifar10 or safetensors |
 /// | `task` | auto | how targets are read, see [`Task`] |
 /// | `test-path` | none | a second file for testing |

@@ -107,7 +107,7 @@ impl ByteImages {
 ///
 /// | setting | default | purpose |
 /// |---|---|---|
-/// | `dir` | `mnist`, `fashion-mnist` or `cifar10` in [`data_folder`] | the folder |
+/// | `dir` | `mnist`, `fashion-mnist` or `cifar10` in [`data_folder`] | the folder, from the recipe's own on |
 /// | `pair` | all ten classes | `[a, b]`: the binary task a (+1) against b (−1) |
 /// | `count` | all | number of training images, drawn at random |
 /// | `test-count` | all | number of test images; 0 for no test set |

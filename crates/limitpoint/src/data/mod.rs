@@ -5,7 +5,7 @@
 //!    │                    ▲
 //!    ├─ generators        │   gaussians, sparse_gaussians, teacher_student, circle, regression, matrices
 //!    ├─ embedded          │   digits, points
-//!    └─ files ────────────┘   idx, cifar, npy, csv_table, svmlight, safetensors_file
+//!    └─ files ────────────┘   idx, cifar, npy, csv_table, svmlight, safetensors_file; export writes them
 //! ```
 //!
 //! Inputs are dense or sparse, see [`Inputs`]. A [`Dataset`] is checked once, in [`Dataset::new`]; what comes later
@@ -44,16 +44,18 @@ mod svmlight;
 
 mod spec;
 
+mod export;
+mod npy_writer;
+
 #[cfg(test)]
 mod hostile;
-#[cfg(test)]
-mod npy_writer;
 
 pub use circle::CircleTeacher;
 pub use csv_table::TargetColumn;
 pub use dataset::{Dataset, Targets};
 pub use digits::Digits;
 pub use error::DataError;
+pub use export::to_npz;
 pub use file::{File, FileFormat};
 pub use gaussians::Gaussians;
 pub use images::{ImageFolder, data_folder};

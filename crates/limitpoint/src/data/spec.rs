@@ -1,5 +1,7 @@
 //! The description of data that files, command line and Python speak.
 
+use std::path::{Path, PathBuf};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +115,43 @@ impl DataSpec {
             }
             Self::File(spec) => spec.load(streams),
         }
+    }
+
+    /// The files and folders that the settings name.
+    pub fn paths(&self) -> Vec<&Path> {
+        match self {
+            Self::File(File { path, test_path, targets_path, test_targets_path, .. }) => {
+                let others = [test_path, targets_path, test_targets_path];
+                std::iter::once(path).chain(others.into_iter().flatten()).map(PathBuf::as_path).collect()
+            }
+            Self::Mnist(folder) | Self::FashionMnist(folder) | Self::Cifar10(folder) => {
+                folder.dir.iter().map(PathBuf::as_path).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same examples from files and folders at other places, in the order of [`DataSpec::paths`].
+    ///
+    /// ```
+    /// use limitpoint::data::{DataSpec, File};
+    /// let spec = DataSpec::File(File::at("a.csv")).with_paths(|path| std::path::Path::new("folder").join(path));
+    /// assert_eq!(spec.paths(), [std::path::Path::new("folder/a.csv")]);
+    /// ```
+    #[must_use]
+    pub fn with_paths(&self, mut place: impl FnMut(&Path) -> PathBuf) -> Self {
+        let mut moved = self.clone();
+        match &mut moved {
+            Self::File(File { path, test_path, targets_path, test_targets_path, .. }) => {
+                let others = [test_path, targets_path, test_targets_path];
+                std::iter::once(path).chain(others.into_iter().flatten()).for_each(|path| *path = place(path));
+            }
+            Self::Mnist(folder) | Self::FashionMnist(folder) | Self::Cifar10(folder) => {
+                folder.dir.iter_mut().for_each(|path| *path = place(path));
+            }
+            _ => {}
+        }
+        moved
     }
 
     /// The name used in files and on the command line.
@@ -236,6 +275,27 @@ mod tests {
         assert!(toml::from_str::<DataSpec>("[gausians]").is_err());
         let file: DataSpec = toml::from_str("[file]\npath = \"a.csv\"\ntarget = \"y\"\ntask = \"binary\"").unwrap();
         assert!(matches!(file, DataSpec::File(file) if file.task == crate::data::Task::Binary));
+    }
+
+    #[test]
+    fn every_path_of_a_spec_is_found_and_can_be_moved() {
+        let all = r#"{"file": {"path": "a", "test-path": "b", "targets-path": "c", "test-targets-path": "d"}}"#;
+        let file: DataSpec = serde_json::from_str(all).unwrap();
+        let mut specs = vec![file];
+        specs.extend(
+            ["mnist", "fashion-mnist", "cifar10"]
+                .map(|key| serde_json::from_str(&format!(r#"{{"{key}": {{"dir": "a"}}}}"#)).unwrap()),
+        );
+        for spec in specs {
+            // every text in the settings but the key is a path here
+            let before = serde_json::to_string(&spec).unwrap();
+            let moved = spec.with_paths(|path| Path::new("x").join(path));
+            let expected = ["a", "b", "c", "d"]
+                .iter()
+                .fold(before, |text, name| text.replace(&format!("\"{name}\""), &format!("\"x/{name}\"")));
+            assert_eq!(serde_json::to_string(&moved).unwrap(), expected);
+            assert!(!moved.paths().is_empty() && moved.paths().iter().all(|path| path.starts_with("x")));
+        }
     }
 
     #[test]
