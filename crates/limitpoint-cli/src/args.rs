@@ -21,6 +21,7 @@ use crate::commands::robustness::RobustnessArguments;
 use crate::commands::run::{Resume, Run};
 use crate::commands::schema::Schema;
 use crate::commands::solve::Solve;
+use crate::commands::verify::Verify;
 
 /// Where does an optimiser go?
 ///
@@ -42,8 +43,10 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint run\n  limitpoint run digits optimiser.norm=spectral seed=1,2,3 model.width=64..512*2\n  limitpoint run my.toml --out runs/mine --svg\n  limitpoint run digits loss=logistic --print-config\n\nExits with 0 if every run ended by a rule of its recipe, with 1 if one ended in trouble, with 2 if nothing could be run."
     )]
     Run(Run),
-    /// Go on with an experiment that was interrupted or killed.
-    #[command(after_help = "Examples:\n  limitpoint resume runs/showcase")]
+    /// Go on with an experiment that was interrupted or killed, or with a finished one to a later stop.
+    #[command(
+        after_help = "Examples:\n  limitpoint resume runs/showcase\n  limitpoint resume runs/showcase stop.log10_loss=-250\n\nExits as `limitpoint run` does, and with 3 if files of the folder or the data were changed or lost."
+    )]
     Resume(Resume),
     /// Write the report of an experiment anew from its records.
     #[command(after_help = "Examples:\n  limitpoint report runs/showcase\n  limitpoint report runs/showcase --svg")]
@@ -53,6 +56,11 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint compare runs/showcase\n  limitpoint compare runs/digits runs/digits-2 --only seed1"
     )]
     Compare(Compare),
+    /// Check that every file of an experiment is as it was written, and name what is damaged, changed or missing.
+    #[command(
+        after_help = "Examples:\n  limitpoint verify runs/showcase\n  limitpoint verify runs/showcase/sign-seed1 runs/linear --format json\n\nExits with 0 if all is as it was written, with 3 if not, with 2 if there is nothing to check."
+    )]
+    Verify(Verify),
     /// Solve the limit's problem exactly: the largest margin in a norm, or the nearest solution of Xw = y.
     #[command(
         after_help = "Examples:\n  limitpoint solve margin data.npz --norm l1\n  limitpoint solve margin matrices.npz --norm spectral --format json\n  limitpoint solve interpolate data.npz --potential entropy\n\nExits with 0 if there is a solution, with 1 if the data cannot be separated (a proof is printed), with 2 if nothing could be solved."
@@ -109,8 +117,10 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint bench\n  limitpoint bench --python .venv/bin/python --seconds 2\n  limitpoint bench --scaling --format json\n  limitpoint bench solve --python .venv/bin/python\n  limitpoint bench attack --python .venv/bin/python"
     )]
     Bench(Bench),
-    /// List and fetch data sets.
-    #[command(after_help = "Examples:\n  limitpoint data list\n  limitpoint data fetch mnist")]
+    /// List and fetch data sets; write out the data of an experiment.
+    #[command(
+        after_help = "Examples:\n  limitpoint data list\n  limitpoint data fetch mnist\n  limitpoint data export linear --out linear.npz"
+    )]
     Data(Data),
     /// Print the JSON schema of experiment files, for editors.
     #[command(

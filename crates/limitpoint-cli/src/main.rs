@@ -1,6 +1,6 @@
 //! The command line of limitpoint: translates arguments, prints results, maps failures to exit codes.
 //!
-//! Exit codes: 0 all is well, 1 a claim was not certified, 2 the command could not run.
+//! Exit codes: 0 all is well, 1 a claim was not certified, 2 the command could not run, 3 files were changed or lost.
 
 mod args;
 mod commands;
@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         Verb::Resume(resume) => commands::run::resume(&resume),
         Verb::Report(report) => commands::report::run(&report),
         Verb::Compare(compare) => commands::compare::run(&compare),
+        Verb::Verify(verify) => commands::verify::run(&verify),
         Verb::Solve(solve) => commands::solve::run(&solve),
         Verb::Certify(certify) => commands::certify::run(&certify),
         Verb::Check(check) => commands::check::run(&check),
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             commands::complain(&error);
-            ExitCode::from(2)
+            ExitCode::from(if commands::is_damage(&error) { commands::verify::DAMAGED } else { 2 })
         }
     }
 }

@@ -12,6 +12,7 @@ use limitpoint::experiments::{
 use limitpoint::norms::NormSpec;
 use serde_json::{Value, json};
 
+use super::run::use_data_folder;
 use super::{print, report, say};
 use crate::args::Format;
 
@@ -32,6 +33,9 @@ pub struct Certify {
     /// Other weights than those the run ended with: a safetensors file; the folder must be that of one run.
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    /// Folder with data sets and data files, where those of the run are not found; LIMITPOINT_DATA otherwise.
+    #[arg(long, value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -39,6 +43,7 @@ pub struct Certify {
 
 /// Runs the verb.
 pub fn run(arguments: &Certify) -> anyhow::Result<ExitCode> {
+    use_data_folder(arguments.data_dir.as_deref());
     let folders = run_folders(&arguments.run)?;
     if arguments.weights.is_some() && folders.as_slice() != [arguments.run.clone()] {
         bail!(
@@ -70,7 +75,9 @@ pub fn run(arguments: &Certify) -> anyhow::Result<ExitCode> {
             Err(error) => return Err(error.into()),
         }
     }
-    refresh(&arguments.run)?;
+    if folders.as_slice() != [arguments.run.clone()] {
+        refresh(&arguments.run)?;
+    }
     match arguments.format {
         Format::Json => print(&(serde_json::to_string_pretty(&output)? + "\n"))?,
         Format::Text => print(&text)?,
@@ -99,8 +106,7 @@ fn answer(certificate: &Certificate, path: &Path) -> anyhow::Result<Value> {
 
 /// Of an experiment: solves for the lines of the report, and writes a report that is there anew.
 fn refresh(folder: &Path) -> anyhow::Result<()> {
-    let Ok(experiment) = Experiment::open(folder) else { return Ok(()) };
-    experiment.judge(folder, LARGEST_LINE)?;
+    Experiment::open(folder)?.judge(folder, LARGEST_LINE)?;
     if folder.join("report.html").exists() {
         let record = ExperimentRecord::load(folder)?;
         report::write_page(&record, &analyse(&record), folder)?;

@@ -8,6 +8,7 @@ use clap::Args;
 use limitpoint::experiments::check_certificate;
 use serde_json::json;
 
+use super::run::use_data_folder;
 use super::{certify, print};
 use crate::args::Format;
 
@@ -17,6 +18,9 @@ pub struct Check {
     /// Certificates; data and weights are looked for where they name them.
     #[arg(required = true, num_args = 1.., value_name = "CERTIFICATE")]
     pub certificates: Vec<PathBuf>,
+    /// Folder with data sets and data files, where those of the run are not found; LIMITPOINT_DATA otherwise.
+    #[arg(long, value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -24,6 +28,7 @@ pub struct Check {
 
 /// Runs the verb.
 pub fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
+    use_data_folder(arguments.data_dir.as_deref());
     let (mut text, mut output, mut all) = (String::new(), Vec::new(), true);
     for path in &arguments.certificates {
         let checked = check_certificate(path).with_context(|| format!("cannot check {}", path.display()))?;

@@ -32,6 +32,8 @@ struct Pair {
     folders: [PathBuf; 2],
     /// Nothing if all numbers are the same, bit for bit.
     difference: Option<Difference>,
+    /// Whether the weights they ended with are the same, bit for bit; nothing while a run goes on.
+    same_weights: Option<bool>,
 }
 
 /// Where two tables part.
@@ -63,7 +65,7 @@ pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
     if all.runs.is_empty() {
         bail!("no run to compare{}", arguments.only.as_ref().map_or_else(String::new, |t| format!(" contains '{t}'")));
     }
-    let summary = analyse(&all).summary;
+    let limitpoint::experiments::Analysis { summary, failures, .. } = analyse(&all);
     let pairs: Vec<Pair> = records
         .iter()
         .zip(&arguments.folders)
@@ -73,21 +75,30 @@ pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
             record.runs.iter().filter(|run| wanted(&run.name)).filter_map(move |run| {
                 let twin = first.0.runs.iter().find(|twin| twin.name == run.name)?;
                 let difference = first_difference(&twin.metrics, &run.metrics);
-                Some(Pair { run: run.name.clone(), folders: [first.1.clone(), folder.clone()], difference })
+                let same_weights = twin.weights.as_ref().zip(run.weights.as_ref()).map(|(a, b)| a == b);
+                let folders = [first.1.clone(), folder.clone()];
+                Some(Pair { run: run.name.clone(), folders, difference, same_weights })
             })
         })
         .collect();
     match arguments.format {
         Format::Json => {
-            let output = serde_json::json!({ "summary": summary, "pairs": pairs });
+            let output = serde_json::json!({ "summary": summary, "pairs": pairs, "failures": failures });
             print(&(serde_json::to_string_pretty(&output)? + "\n"))?;
         }
         Format::Text => {
             let mut text = table::summary(&summary, table::colours());
-            for Pair { run, folders: [a, b], difference } in &pairs {
+            text += &table::failures(&failures, all.runs.len());
+            for Pair { run, folders: [a, b], difference, same_weights } in &pairs {
                 let (a, b) = (short(a), short(b));
                 text += &match difference {
-                    None => format!("{run}: {a} and {b} agree in every bit\n"),
+                    None => match same_weights {
+                        Some(true) => format!("{run}: {a} and {b} agree in every bit\n"),
+                        Some(false) => {
+                            format!("{run}: {a} and {b} agree in all measurements, but end with other weights\n")
+                        }
+                        None => format!("{run}: {a} and {b} agree so far; not both are finished\n"),
+                    },
                     Some(Difference { column, step, values: [x, y] }) => {
                         format!("{run}: {a} and {b} part at step {step}: {column} is {x:e} and {y:e}\n")
                     }

@@ -19,11 +19,14 @@ pub mod robustness;
 pub mod run;
 pub mod schema;
 pub mod solve;
+pub mod verify;
 
 mod progress;
 mod table;
 
 use std::io::Write;
+
+use limitpoint::experiments::{RecordError, RunError};
 
 /// Prints to stdout; a reader that went away (a closed pipe) ends the program quietly.
 pub fn print(text: &str) -> anyhow::Result<()> {
@@ -43,4 +46,12 @@ pub fn say(text: &str) {
 pub fn complain(error: &anyhow::Error) {
     say(&format!("error: {error}"));
     error.chain().skip(1).for_each(|cause| say(&format!("  caused by: {cause}")));
+}
+
+/// Whether a command failed because files were changed or lost after they were written.
+pub fn is_damage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<RunError>().is_some_and(RunError::is_damage)
+            || cause.downcast_ref::<RecordError>().is_some_and(RecordError::is_damage)
+    })
 }

@@ -10,6 +10,7 @@ use limitpoint::norms::NormSpec;
 use serde_json::{Value, json};
 
 use super::print;
+use super::run::use_data_folder;
 use crate::args::Format;
 
 /// Arguments of `polish`.
@@ -26,6 +27,9 @@ pub struct Polish {
     /// Most convex or tangent problems.
     #[arg(long, default_value_t = PolishSettings::default().rounds)]
     pub rounds: usize,
+    /// Folder with data sets and data files, where those of the run are not found; LIMITPOINT_DATA otherwise.
+    #[arg(long, value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -33,6 +37,7 @@ pub struct Polish {
 
 /// Runs the verb.
 pub fn run(arguments: &Polish) -> anyhow::Result<ExitCode> {
+    use_data_folder(arguments.data_dir.as_deref());
     let settings = PolishSettings { target: arguments.target, rounds: arguments.rounds, ..PolishSettings::default() };
     let (mut text, mut output, mut all) = (String::new(), Vec::new(), true);
     for folder in run_folders(&arguments.run)? {

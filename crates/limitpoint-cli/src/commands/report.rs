@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use limitpoint::experiments::{Analysis, ExperimentRecord, analyse, write_atomically};
+use limitpoint::experiments::{Analysis, ExperimentRecord, analyse, save_figures, save_page};
 use limitpoint::report::{figures, html};
 
 use super::{print, table};
@@ -33,11 +33,13 @@ pub fn run(arguments: &Report) -> anyhow::Result<ExitCode> {
         Format::Json => {
             let output = serde_json::json!({
                 "report": page, "figures": figures, "summary": analysis.summary, "findings": analysis.findings,
+                "failures": analysis.failures,
             });
             print(&(serde_json::to_string_pretty(&output)? + "\n"))?;
         }
         Format::Text => {
-            let mut text = table::summary(&analysis.summary, table::colours()) + "\n";
+            let mut text = table::summary(&analysis.summary, table::colours());
+            text += &(table::failures(&analysis.failures, record.runs.len()) + "\n");
             for path in std::iter::once(&page).chain(&figures) {
                 text += &format!("{}\n", path.display());
             }
@@ -49,21 +51,11 @@ pub fn run(arguments: &Report) -> anyhow::Result<ExitCode> {
 
 /// Writes report.html.
 pub fn write_page(record: &ExperimentRecord, analysis: &Analysis, folder: &Path) -> anyhow::Result<PathBuf> {
-    let path = folder.join("report.html");
-    write_atomically(&path, html(record, analysis).as_bytes())?;
-    Ok(path)
+    Ok(save_page(folder, &html(record, analysis))?)
 }
 
 /// Writes figures/NAME.svg.
 pub fn write_figures(record: &ExperimentRecord, analysis: &Analysis, folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let folder = folder.join("figures");
-    std::fs::create_dir_all(&folder)?;
-    figures(record, analysis)
-        .into_iter()
-        .map(|figure| {
-            let path = folder.join(format!("{}.svg", figure.name));
-            write_atomically(&path, figure.svg.as_bytes())?;
-            Ok(path)
-        })
-        .collect()
+    let figures = figures(record, analysis);
+    Ok(save_figures(folder, figures.iter().map(|figure| (figure.name.as_str(), figure.svg.as_str())))?)
 }

@@ -12,6 +12,7 @@ use limitpoint::report::{robustness_figures, robustness_page};
 use limitpoint::robustness::{AttackSpec, Quartiles};
 use serde_json::{Value, json};
 
+use super::run::use_data_folder;
 use super::{print, say};
 use crate::args::Format;
 
@@ -42,6 +43,9 @@ pub struct RobustnessArguments {
     /// Where robustness.json, robustness.html and figures are written.
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
+    /// Folder with data sets and data files, where those of the run are not found; LIMITPOINT_DATA otherwise.
+    #[arg(long, value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -61,6 +65,7 @@ pub enum Split {
 
 /// Runs the verb.
 pub fn run(arguments: &RobustnessArguments) -> anyhow::Result<ExitCode> {
+    use_data_folder(arguments.data_dir.as_deref());
     let options = options(arguments)?;
     if let Some(folder) = &arguments.out {
         // before the work, not after

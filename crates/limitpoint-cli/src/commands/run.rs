@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, bail};
 use clap::Args;
 use limitpoint::experiments::{
-    Experiment, ExperimentManifest, ExperimentRecord, RecipeSource, RunManifest, RunOptions, Status, analyse, plan,
+    Experiment, ExperimentRecord, RecipeSource, RunManifest, RunOptions, Status, analyse, plan,
 };
 use serde::Serialize;
 
@@ -43,8 +43,12 @@ pub struct Run {
 /// Arguments of `resume`.
 #[derive(Debug, Args)]
 pub struct Resume {
-    /// The folder of an experiment that was interrupted or killed.
+    /// The folder of an experiment that was interrupted or killed, or is to go on.
     pub folder: PathBuf,
+    /// A later stop, such as stop.log10_loss=-250: finished runs go on to it, bit for bit as if they had had it from the
+    /// beginning.
+    #[arg(value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
     /// How it is run and shown.
     #[command(flatten)]
     pub shared: Shared,
@@ -93,34 +97,63 @@ pub fn run(arguments: &Run) -> anyhow::Result<ExitCode> {
     }
     let points: Vec<_> = plan.points.iter().map(|point| (point.settings.clone(), point.recipe.clone())).collect();
     let experiment = Experiment::new(&plan.name, &points)?;
-    let folder = match &arguments.out {
+    let (folder, made) = match &arguments.out {
         Some(folder) => {
-            if !arguments.resume && ExperimentManifest::load(folder).is_ok() {
-                bail!(
-                    "{} already holds an experiment; add --resume to go on with it, or choose another folder",
-                    folder.display()
-                );
+            if !arguments.resume {
+                refuse_taken(folder)?;
             }
-            folder.clone()
+            (folder.clone(), !folder.exists())
         }
-        None if arguments.resume => Path::new("runs").join(&plan.name),
-        None => free_folder(&plan.name),
+        None if arguments.resume => (Path::new("runs").join(&plan.name), false),
+        None => (free_folder(&plan.name)?, true),
     };
-    execute(&experiment, &folder, &arguments.shared)
+    let outcome = execute(&experiment, &folder, &arguments.shared);
+    if made && outcome.is_err() {
+        // a folder in which nothing was written is of no use
+        let _ = std::fs::remove_dir(&folder);
+    }
+    outcome
 }
 
 /// Runs the verb `resume`.
 pub fn resume(arguments: &Resume) -> anyhow::Result<ExitCode> {
-    let experiment = Experiment::open(&arguments.folder)
+    use_data_folder(arguments.shared.data_dir.as_deref());
+    let mut experiment = Experiment::open(&arguments.folder)
         .with_context(|| format!("{} holds no experiment to resume", arguments.folder.display()))?;
+    if !arguments.overrides.is_empty() {
+        experiment = experiment.with_later_stop(&arguments.overrides)?;
+    }
     execute(&experiment, &arguments.folder, &arguments.shared)
 }
 
-/// runs/NAME, or the first runs/NAME-2, runs/NAME-3, … that does not exist.
-fn free_folder(name: &str) -> PathBuf {
-    let numbered = |number: usize| if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
-    let mut folders = (1..).map(|number| Path::new("runs").join(numbered(number)));
-    folders.find(|folder| !folder.exists()).unwrap_or_else(|| Path::new("runs").join(name))
+/// A new experiment goes where there is nothing, or nothing but what was left when one was killed as it began.
+fn refuse_taken(folder: &Path) -> anyhow::Result<()> {
+    if folder.join("manifest.json").exists() {
+        bail!(
+            "{} already holds an experiment; add --resume to go on with it, or choose another folder",
+            folder.display()
+        );
+    }
+    let mut entries = std::fs::read_dir(folder).into_iter().flatten();
+    if !folder.join("config.toml").exists() && entries.any(|entry| entry.is_ok_and(|e| e.file_name() != "claim.json")) {
+        bail!("{} already holds other files; choose an empty folder or a new one with --out", folder.display());
+    }
+    Ok(())
+}
+
+/// Makes runs/NAME, or the first of runs/NAME-2, runs/NAME-3, … that nobody else has made.
+fn free_folder(name: &str) -> anyhow::Result<PathBuf> {
+    let all = Path::new("runs");
+    std::fs::create_dir_all(all).with_context(|| format!("cannot create {}", all.display()))?;
+    let mut number = 1_u64;
+    loop {
+        let folder = all.join(if number == 1 { name.to_owned() } else { format!("{name}-{number}") });
+        match std::fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error).with_context(|| format!("cannot create {}", folder.display())),
+        }
+    }
 }
 
 /// What `--format json` prints.
@@ -132,6 +165,7 @@ struct Output<'a> {
     runs: &'a [RunManifest],
     summary: limitpoint::experiments::Summary,
     findings: Vec<limitpoint::experiments::Finding>,
+    failures: Vec<limitpoint::experiments::FailedRun>,
 }
 
 fn execute(experiment: &Experiment, folder: &Path, shared: &Shared) -> anyhow::Result<ExitCode> {
@@ -169,14 +203,13 @@ fn execute(experiment: &Experiment, folder: &Path, shared: &Shared) -> anyhow::R
                 runs: &manifests,
                 summary: analysis.summary,
                 findings: analysis.findings,
+                failures: analysis.failures,
             };
             print(&(serde_json::to_string_pretty(&output)? + "\n"))?;
         }
         Format::Text => {
             let mut text = table::summary(&analysis.summary, table::colours());
-            for manifest in manifests.iter().filter(|manifest| !manifest.healthy) {
-                text += &format!("{}: {}\n", manifest.label.name, manifest.stop);
-            }
+            text += &table::failures(&analysis.failures, manifests.len());
             let place = written.as_deref().unwrap_or(folder);
             text += &format!("\n{}\n", place.display());
             print(&text)?;

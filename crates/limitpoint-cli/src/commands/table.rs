@@ -2,14 +2,35 @@
 
 use std::io::IsTerminal;
 
-use limitpoint::experiments::Summary;
+use limitpoint::experiments::{FailedRun, Summary};
 
 /// Whether stdout wants colours: a terminal, and no NO_COLOR in the environment.
 pub fn colours() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Aligned columns; winners are starred, and bold where there are colours.
+/// Most characters of a reason in the table of failed runs.
+const LONGEST_REASON: usize = 100;
+
+/// Failed runs and why, one a line; nothing if there are none.
+pub fn failures(failures: &[FailedRun], runs: usize) -> String {
+    if failures.is_empty() {
+        return String::new();
+    }
+    let width = failures.iter().map(|failure| failure.run.chars().count()).max().unwrap_or(0);
+    let mut out = format!("\n{} of {runs} runs failed:\n", failures.len());
+    for FailedRun { run, reason } in failures {
+        let mut reason = reason.replace('\n', " ");
+        if reason.chars().count() > LONGEST_REASON {
+            reason = reason.chars().take(LONGEST_REASON - 1).collect::<String>() + "…";
+        }
+        out += &format!("  {run:width$}  {reason}\n");
+    }
+    out
+}
+
+/// Aligned columns; winners are starred, and bold where there are colours. Where runs failed, a column says of how many
+/// seeds the means are.
 pub fn summary(summary: &Summary, colours: bool) -> String {
     if summary.rows.is_empty() {
         return String::new();
@@ -28,6 +49,10 @@ pub fn summary(summary: &Summary, colours: bool) -> String {
     for (column, width) in summary.columns.iter().zip(&widths) {
         out += &format!("  {:>width$} ", column.label);
     }
+    let failed = summary.rows.iter().any(|row| row.seeds < row.of);
+    if failed {
+        out += "  means of";
+    }
     out = out.trim_end().to_owned() + "\n";
     for row in &summary.rows {
         let mut line = format!("{:first$}", row.label);
@@ -36,6 +61,9 @@ pub fn summary(summary: &Summary, colours: bool) -> String {
             let text = format!("{:>width$}{mark}", cell.text);
             line += "  ";
             line += &if colours && cell.winner { format!("\x1b[1;32m{text}\x1b[0m") } else { text };
+        }
+        if failed {
+            line += &format!("  {}", row.seeds_in_words());
         }
         out += line.trim_end();
         out.push('\n');
@@ -54,11 +82,12 @@ mod tests {
     fn example() -> Summary {
         let column = |label: &str| SummaryColumn { key: label.into(), label: label.into(), contest: true };
         let cell = |text: &str, winner| SummaryCell { mean: 1.0, spread: 0.0, winner, text: text.into() };
+        let row = |label: &str, cells| SummaryRow { label: label.into(), cells, seeds: 5, of: 5 };
         Summary {
             columns: vec![column("γ of ℓ2"), column("log10 L")],
             rows: vec![
-                SummaryRow { label: "gradient".into(), cells: vec![cell("1.00e-3", true), cell("-100.02", false)] },
-                SummaryRow { label: "sign".into(), cells: vec![cell("9.00e-4", false), cell("-5", false)] },
+                row("gradient", vec![cell("1.00e-3", true), cell("-100.02", false)]),
+                row("sign", vec![cell("9.00e-4", false), cell("-5", false)]),
             ],
         }
     }
@@ -73,5 +102,19 @@ mod tests {
         assert_eq!(place(lines[0], "log10 L"), place(lines[1], "-100.02"));
         assert!(!text.contains('\x1b') && summary(&example(), true).contains('\x1b'));
         assert_eq!(summary(&Summary::default(), true), "");
+    }
+
+    #[test]
+    fn means_say_how_many_seeds_they_are_of_where_runs_failed() {
+        let mut table = example();
+        assert!(!summary(&table, false).contains("seeds"));
+        table.rows[1].seeds = 4;
+        let text = summary(&table, false);
+        assert!(text.contains("means of") && text.contains("-5   4 of 5 seeds"), "{text}");
+        let failed = |run: &str, reason: String| FailedRun { run: run.into(), reason };
+        let text = failures(&[failed("a-seed1", "no\nnumber".into()), failed("b", "x".repeat(300))], 7);
+        assert!(text.contains("2 of 7 runs failed:\n  a-seed1  no number\n  b        xxx"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() < 120));
+        assert_eq!(failures(&[], 7), "");
     }
 }

@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 
 use super::RunError;
 use super::checkpoint::Checkpoints;
-use super::experiment::{data_seed, describe};
+use super::config::{from_folder, in_full, read_config};
+use super::experiment::data_seed;
 use super::files::{RecordError, read_text, write_atomically};
-use super::manifest::{ExperimentManifest, RunManifest};
+use super::locate::{Known, describe, find_data};
+use super::manifest::{ExperimentManifest, RunManifest, Status};
 use super::metrics::read_metrics;
-use super::recipe::Recipe;
 use super::record::CertificateRecord;
-use super::run::metrics_path;
 use super::task::Task;
-use super::weights::{digest, load_weights};
+use super::verify::is_run;
+use super::weights::{digest, load_weights, read_weights};
 use crate::certificates::{
     Certificate, Claim, DataReference, Disagreement, FORMAT, Measure, StartReference, Subject, Tolerances, VERSION,
     Verdict, WeightsReference, judge,
@@ -40,11 +41,11 @@ pub struct CertifyOptions {
 
 /// The folders of the runs in `folder`: those of an experiment, or itself if it is a run's.
 pub fn run_folders(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
-    if RunManifest::load(folder).is_ok() {
+    if is_run(folder) {
         return Ok(vec![folder.to_path_buf()]);
     }
     let manifest = ExperimentManifest::load(folder)?;
-    Ok(manifest.runs.iter().map(|label| folder.join(&label.name)).collect())
+    Ok(manifest.runs.iter().map(|entry| folder.join(&entry.label.name)).collect())
 }
 
 /// A finished run, opened again: its task, its data and the weights it ended with.
@@ -62,22 +63,21 @@ pub(super) struct OpenedRun {
 }
 
 impl OpenedRun {
-    /// Opens a run's folder; `weights` names another file than its final checkpoint.
+    /// Opens a run's folder and checks all that is in it; `weights` names another file than its final checkpoint.
     pub(super) fn load(folder: &Path, weights: Option<&Path>) -> Result<Self, RunError> {
         let path = weights.map_or_else(|| folder.join("checkpoints").join(Checkpoints::FINAL), Path::to_path_buf);
-        if weights.is_none() && !path.exists() {
-            return Err(RunError::Unfinished { folder: folder.to_path_buf(), file: "checkpoints/final.safetensors" });
+        let unfinished =
+            || RunError::Unfinished { folder: folder.to_path_buf(), file: "checkpoints/final.safetensors" };
+        let manifest = RunManifest::find(folder)?.ok_or_else(unfinished)?;
+        if manifest.status == Status::Finished {
+            manifest.check_files(folder)?;
+        } else if weights.is_none() {
+            return Err(unfinished());
         }
-        let manifest = RunManifest::load(folder)?;
-        let recipe = Recipe::from_resolved(&read_text(&folder.join("config.toml"))?)?;
-        let task = Task { label: manifest.label.clone(), recipe };
+        let task = Task { label: manifest.label.clone(), recipe: read_config(folder)? };
         let seed = data_seed(&task);
-        let split = task.recipe.data.load(&Streams::new(seed))?;
-        let found = describe(&split).sha256;
-        if found != manifest.data.sha256 {
-            let expected = manifest.data.sha256;
-            return Err(RunError::OtherData { folder: folder.to_path_buf(), expected, found });
-        }
+        let known = Known { sha256: Some(&manifest.data.sha256), files: &manifest.data_files };
+        let (split, _) = find_data(&task.recipe.data, seed, &known, folder)?;
         let layout = layout(&task.recipe.model, &split.train)?;
         let weights = load_weights(&path, &layout)?;
         Ok(Self { task, seed, split, layout, weights })
@@ -98,6 +98,7 @@ pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificat
     let (evidence, verdict) = judge(&claim, &options.tolerances, &subject)?;
     // other weights did not come on this path
     let course = if options.weights.is_none() { course(folder)? } else { None };
+    let home = options.weights.as_deref().map_or(folder, |path| path.parent().unwrap_or(Path::new("")));
     let verdict = verdict.after(&claim, course.as_ref());
     let file = match &options.weights {
         None => format!("checkpoints/{}", Checkpoints::FINAL),
@@ -113,7 +114,7 @@ pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificat
         tolerances: options.tolerances,
         verdict,
         data: DataReference {
-            spec: task.recipe.data.clone(),
+            spec: from_folder(&task.recipe.data, home),
             seed,
             name: record.name,
             examples: record.examples,
@@ -129,7 +130,7 @@ pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificat
 
 /// The path on which the direction of a run came to its end.
 fn course(folder: &Path) -> Result<Option<DirectionCourse>, RecordError> {
-    let path = metrics_path(folder);
+    let path = folder.join("metrics.csv");
     if !path.exists() {
         return Ok(None);
     }
@@ -169,11 +170,18 @@ impl CheckedCertificate {
 /// Checks a certificate from its data and weights alone: their SHA-256, every number of the evidence, the verdict.
 pub fn check_certificate(path: &Path) -> Result<CheckedCertificate, RunError> {
     let certificate = Certificate::from_json(&read_text(path)?)?;
-    let split = certificate.data.spec.load(&Streams::new(certificate.data.seed))?;
+    let home = path.parent().unwrap_or(Path::new(""));
+    // where the run's folder was moved away from its data, its manifest knows where they were
+    let files = RunManifest::load(home).map_or_else(|_| Vec::new(), |manifest| manifest.data_files);
+    let (spec, seed) = (in_full(&certificate.data.spec, home), certificate.data.seed);
+    let known = Known { sha256: Some(&certificate.data.sha256), files: &files };
+    let (split, record) = match find_data(&spec, seed, &known, home) {
+        // that they are others is a finding, and so is all that follows
+        Err(RunError::OtherData { .. }) => find_data(&spec, seed, &Known { sha256: None, files: &files }, home)?,
+        other => other?,
+    };
     let layout = layout(&certificate.model, &split.train)?;
-    let file = path.parent().unwrap_or(Path::new("")).join(&certificate.weights.file);
-    let weights = load_weights(&file, &layout)?;
-    let record = describe(&split);
+    let weights = read_weights(&home.join(&certificate.weights.file), &layout)?;
     let mut disagreements = Vec::new();
     for (what, stated, found) in [
         ("the SHA-256 of the data", &certificate.data.sha256, record.sha256),
@@ -193,10 +201,9 @@ pub fn check_certificate(path: &Path) -> Result<CheckedCertificate, RunError> {
         }
     }
     // a certificate that lies in its run's folder can be held against the run's measurements
-    let folder = path.parent().unwrap_or(Path::new(""));
     let own = certificate.weights.file == format!("checkpoints/{}", Checkpoints::FINAL);
-    if own && metrics_path(folder).exists() {
-        let found = course(folder)?;
+    if own && home.join("metrics.csv").exists() {
+        let found = course(home)?;
         let words =
             |course: Option<DirectionCourse>| course.map_or("not judged".to_owned(), |course| course.to_string());
         // certificates of earlier versions do not speak of paths
@@ -211,14 +218,25 @@ pub fn check_certificate(path: &Path) -> Result<CheckedCertificate, RunError> {
     Ok(CheckedCertificate { certificate, disagreements })
 }
 
-/// What the certificate of a run says, for reports; nothing if there is none.
-pub(super) fn certificate_record(folder: &Path) -> Result<Option<CertificateRecord>, RecordError> {
+/// What the certificate of a run with these weights says, for reports; nothing if there is none.
+pub(super) fn certificate_record(
+    folder: &Path,
+    weights: Option<&str>,
+) -> Result<Option<CertificateRecord>, RecordError> {
     let path = folder.join(CERTIFICATE_FILE);
     if !path.exists() {
         return Ok(None);
     }
     let certificate = Certificate::from_json(&read_text(&path)?)
         .map_err(|error| RecordError::damaged(&path, format!("is damaged: {error}; certify the run again")))?;
+    if weights != Some(certificate.weights.sha256.as_str()) {
+        return Ok(Some(CertificateRecord {
+            holds: None,
+            verdict: "of other weights than those the run ended with; certify it again".to_owned(),
+            evidence: String::new(),
+            statement: certificate.statement,
+        }));
+    }
     Ok(Some(CertificateRecord {
         holds: match certificate.verdict {
             Verdict::Certified => Some(true),

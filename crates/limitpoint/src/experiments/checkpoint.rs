@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
-use super::files::{RecordError, write_atomically};
+use super::files::{RecordError, read_bytes, remove_file, write_atomically};
 use super::journal::{Mark, hexadecimal};
 use crate::diagnostics::ProbeState;
 use crate::driver::ProcessState;
@@ -31,7 +31,7 @@ const PARAMS: [&str; 2] = ["process/descent/params", "process/flow/params"];
 /// All that a run needs to go on bit for bit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
-    /// SHA-256 of the recipe the run was started with.
+    /// SHA-256 of the recipe the run was started with, whatever its stop rules and wherever its data lie.
     pub recipe: String,
     /// Accepted steps.
     pub step: u64,
@@ -56,12 +56,18 @@ pub fn save_checkpoint(path: &Path, layout: &ParamLayout, state: &RunState) -> R
 
 /// Reads a checkpoint and checks that nothing in it was changed.
 pub fn load_checkpoint(path: &Path) -> Result<RunState, RecordError> {
-    let bytes = std::fs::read(path).map_err(|source| RecordError::io("read", path, source))?;
-    decode(path, &bytes)
+    decode(path, &read_bytes(path)?)
+}
+
+/// Checks the bytes of a safetensors file, if it is a checkpoint.
+pub(super) fn check_if_checkpoint(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    let Ok((_, header)) = SafeTensors::read_metadata(bytes) else { return Ok(()) };
+    let is_checkpoint = header.metadata().as_ref().is_some_and(|map| map.contains_key(KEY));
+    if is_checkpoint { decode(path, bytes).map(drop) } else { Ok(()) }
 }
 
 fn encode(path: &Path, layout: &ParamLayout, state: &RunState) -> Result<Vec<u8>, RecordError> {
-    let refuse = |what: String| RecordError::damaged(path, format!("cannot be written: {what}"));
+    let refuse = |what: String| RecordError::refused(path, format!("cannot be written: {what}"));
     let mut table = match Value::try_from(state) {
         Ok(Value::Table(table)) => table,
         Ok(_) => return Err(refuse("the state is no table".into())),
@@ -105,7 +111,7 @@ fn decode(path: &Path, bytes: &[u8]) -> Result<RunState, RecordError> {
         (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     if format != FORMAT {
         let what = format!("has the format '{format}', this version reads '{FORMAT}'");
-        return Err(RecordError::damaged(path, what));
+        return Err(RecordError::refused(path, what));
     }
     let mut views = tensors.tensors();
     views.sort_by(|a, b| a.0.cmp(&b.0));
@@ -171,7 +177,7 @@ fn from_bytes(bytes: &[u8]) -> Vec<f64> {
     bytes.as_chunks::<8>().0.iter().map(|chunk| f64::from_le_bytes(*chunk)).collect()
 }
 
-fn checksum<'a>(text: &str, tensors: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
+pub(super) fn checksum<'a>(text: &str, tensors: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
     let mut digest = Sha256::new_with_prefix(text.as_bytes());
     for (name, bytes) in tensors {
         digest.update((name.len() as u64).to_le_bytes());
@@ -210,7 +216,7 @@ impl Checkpoints {
     fn prune(&self) -> Result<(), RecordError> {
         let regular = self.regular();
         let obsolete = regular.len().saturating_sub(Self::KEPT);
-        regular[..obsolete].iter().try_for_each(|path| remove(path))
+        regular[..obsolete].iter().try_for_each(|path| remove_file(path))
     }
 
     /// Writes an extra checkpoint, in place of the last extra one.
@@ -223,18 +229,23 @@ impl Checkpoints {
         save_checkpoint(&self.folder.join(Self::FINAL), layout, state)?;
         // a run killed between a checkpoint and the removal of an old one
         self.prune()?;
-        let latest = self.folder.join(Self::LATEST);
-        if latest.exists() { remove(&latest) } else { Ok(()) }
+        remove_file(&self.folder.join(Self::LATEST))
     }
 
-    /// All checkpoints that can be read, the furthest first, and what is wrong with the others.
+    /// All checkpoints that can be read, the furthest first, and what is wrong with the others; damaged ones are removed.
     pub fn readable(&self) -> (Vec<RunState>, Vec<String>) {
         let (mut states, mut complaints) = (Vec::new(), Vec::new());
         let extra = [Self::LATEST, Self::FINAL].map(|name| self.folder.join(name)).into_iter().filter(|p| p.exists());
         for path in self.regular().into_iter().chain(extra) {
             match load_checkpoint(&path) {
                 Ok(state) => states.push(state),
-                Err(error) => complaints.push(format!("{error}; using an earlier checkpoint")),
+                Err(error) => {
+                    complaints.push(format!("{error}; using an earlier checkpoint"));
+                    if error.is_damage() {
+                        // of no use to anybody, and not to be listed among the files of the run
+                        complaints.extend(remove_file(&path).err().map(|error| error.to_string()));
+                    }
+                }
             }
         }
         states.sort_by_key(|state| std::cmp::Reverse(state.step));
@@ -252,10 +263,6 @@ impl Checkpoints {
         regular.sort();
         regular
     }
-}
-
-fn remove(path: &Path) -> Result<(), RecordError> {
-    std::fs::remove_file(path).map_err(|source| RecordError::io("remove", path, source))
 }
 
 #[cfg(test)]

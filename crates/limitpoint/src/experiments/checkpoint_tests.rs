@@ -84,6 +84,7 @@ fn a_damaged_checkpoint_is_passed_over_for_the_one_before() {
     let (states, complaints) = checkpoints.readable();
     assert_eq!((states.len(), states[0].step), (1, 20));
     assert!(complaints[0].contains("30.safetensors") && complaints[0].contains("earlier"), "{complaints:?}");
+    assert!(!last.exists() && checkpoints.readable().1.is_empty(), "a damaged checkpoint is of no use");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

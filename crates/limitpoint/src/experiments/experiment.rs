@@ -1,34 +1,33 @@
-//! A whole experiment: all its runs side by side, and what they left behind.
+//! A whole experiment: all its runs side by side.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 
 use super::RunError;
-use super::certify::certificate_record;
-use super::files::{RecordError, create_folder, read_text, remove_temporaries, write_atomically};
-use super::journal::{hexadecimal, partial_name};
+use super::claim::Claim;
+use super::config::{CONFIG_FILE, identity, read_config, same_recipe, write_config};
+use super::extend::reopen;
+use super::files::{create_folder, remove_temporaries};
 use super::judge::{AT_ONCE, JudgeRecord, judge};
-use super::manifest::{ExperimentManifest, RunManifest, Status};
-use super::metrics::{read_histograms, read_metrics};
+use super::locate::{Known, Loaded, find_data};
+use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunEntry, RunManifest, Status};
 use super::recipe::Recipe;
-use super::record::{DataRecord, ExperimentRecord, RunRecord};
-use super::run::{Setting, Watcher, execute, metrics_path};
+use super::record::DataRecord;
+use super::run::{Setting, execute, failed};
 use super::task::Task;
-use crate::data::{DataSplit, Inputs, Targets};
-use crate::numeric::Streams;
+use super::watcher::Watcher;
 
 /// An experiment ready to run.
 pub struct Experiment {
     name: String,
-    config: String,
-    recipe: Recipe,
-    tasks: Vec<Task>,
+    pub(super) recipe: Recipe,
+    pub(super) tasks: Vec<Task>,
+    /// Whether the stop rules are later than those in the folder.
+    pub(super) later: bool,
 }
 
 /// How an experiment is run.
@@ -41,6 +40,21 @@ pub struct RunOptions<'a> {
     pub interrupt: &'a AtomicBool,
 }
 
+/// The data of every run, or why there are none.
+struct DataSets {
+    sets: HashMap<String, Result<Arc<Loaded>, String>>,
+}
+
+impl DataSets {
+    fn of(&self, task: &Task) -> Result<&Loaded, &str> {
+        match self.sets.get(&data_key(task)) {
+            Some(Ok(loaded)) => Ok(loaded),
+            Some(Err(why)) => Err(why),
+            None => Err("its data were not read"),
+        }
+    }
+}
+
 impl Experiment {
     /// All runs of a recipe and its sweep points; `points` are the settings and recipes of the sweep.
     pub fn new(name: &str, points: &[(Vec<(String, String)>, Recipe)]) -> Result<Self, RunError> {
@@ -50,23 +64,19 @@ impl Experiment {
         if tasks.is_empty() {
             return Err(RunError::Nothing);
         }
-        Ok(Self { name: name.to_owned(), config: recipe.to_toml()?, recipe, tasks })
+        Ok(Self { name: name.to_owned(), recipe, tasks, later: false })
     }
 
     /// Takes up an experiment from its folder.
     pub fn open(folder: &Path) -> Result<Self, RunError> {
         let manifest = ExperimentManifest::load(folder)?;
-        let config = read_text(&folder.join("config.toml"))?;
-        let recipe = Recipe::from_resolved(&config)?;
+        let recipe = read_config(folder)?;
         let tasks = manifest
             .runs
             .into_iter()
-            .map(|label| {
-                let text = read_text(&folder.join(&label.name).join("config.toml"))?;
-                Ok(Task { recipe: Recipe::from_resolved(&text)?, label })
-            })
+            .map(|entry| Ok(Task { recipe: read_config(&folder.join(&entry.label.name))?, label: entry.label }))
             .collect::<Result<Vec<_>, RunError>>()?;
-        Ok(Self { name: manifest.name, config, recipe, tasks })
+        Ok(Self { name: manifest.name, recipe, tasks, later: false })
     }
 
     /// The runs.
@@ -75,25 +85,36 @@ impl Experiment {
     }
 
     /// Runs everything that is not complete yet, in parallel, each run deterministic by itself. A run that fails does
-    /// not keep the others from going on; a full disk does.
+    /// not keep the others from going on; a full disk does. Nobody else can write in the folder meanwhile.
     pub fn run(&self, folder: &Path, options: &RunOptions) -> Result<Vec<RunManifest>, RunError> {
         create_folder(folder)?;
+        let _claim = Claim::take(folder)?;
         remove_temporaries(folder)?;
-        let data = self.load_data()?;
-        self.prepare(folder, &data)?;
+        let before = self.check_folder(folder)?;
+        let data = self.load_data(folder, before.as_ref())?;
+        let manifest = self.prepare(folder, &data, before)?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(options.threads.max(1))
             .build()
             .map_err(|error| RunError::Threads { threads: options.threads, what: error.to_string() })?;
         let each = (options.threads / self.tasks.len()).max(1);
         let one = |(index, task): (usize, &Task)| {
-            let (split, record) = &*data[&data_key(task)];
+            let run = folder.join(&task.label.name);
+            let (split, record) = match data.of(task) {
+                Ok(loaded) => loaded,
+                Err(why) => {
+                    let manifest = failed(task, &run, &DataRecord::default(), &[], why)?;
+                    options.watcher.ended(index, &manifest);
+                    return Ok((manifest, None));
+                }
+            };
             let setting = Setting {
                 index,
                 task,
-                folder: folder.join(&task.label.name),
+                folder: run,
                 split,
                 data: record,
+                data_files: &manifest.runs[index].data_files,
                 threads: each,
                 watcher: options.watcher,
                 interrupt: options.interrupt,
@@ -106,10 +127,18 @@ impl Experiment {
             outcome
         };
         let outcomes: Vec<_> = pool.install(|| self.tasks.par_iter().enumerate().map(one).collect());
-        let manifests = outcomes.into_iter().collect::<Result<Vec<RunManifest>, RunError>>()?;
+        let (mut manifests, mut errors) = (Vec::new(), Vec::new());
+        for outcome in outcomes {
+            let (manifest, error) = outcome?;
+            manifests.push(manifest);
+            errors.extend(error);
+        }
+        if errors.len() == self.tasks.len() {
+            // nothing could be run at all
+            return Err(errors.swap_remove(0));
+        }
         if manifests.iter().all(|manifest| manifest.status == Status::Finished) {
-            let sets: Vec<_> = self.tasks.iter().map(|task| (task, &*data[&data_key(task)])).collect();
-            judge(folder, &sets, AT_ONCE)?;
+            judge(folder, &self.sets(&data), AT_ONCE)?;
         }
         Ok(manifests)
     }
@@ -117,52 +146,122 @@ impl Experiment {
     /// Computes the exact optima that the runs of a linear model are compared with, of problems of up to `entries`
     /// entries, and writes them to `judge.json`; the report shows them as lines.
     pub fn judge(&self, folder: &Path, entries: usize) -> Result<JudgeRecord, RunError> {
-        let data = self.load_data()?;
-        let sets: Vec<_> = self.tasks.iter().map(|task| (task, &*data[&data_key(task)])).collect();
-        judge(folder, &sets, entries)
+        let data = self.load_data(folder, Some(&ExperimentManifest::load(folder)?))?;
+        judge(folder, &self.sets(&data), entries)
     }
 
-    /// Writes the folder's own files and every run's recipe.
-    fn prepare(&self, folder: &Path, data: &HashMap<String, Arc<Loaded>>) -> Result<(), RunError> {
-        let path = folder.join("config.toml");
-        if path.exists() && read_text(&path)? != self.config {
-            return Err(RunError::OtherRecipe { folder: folder.to_path_buf() });
+    fn sets<'a>(&'a self, data: &'a DataSets) -> Vec<(&'a Task, &'a Loaded)> {
+        self.tasks.iter().filter_map(|task| Some((task, data.of(task).ok()?))).collect()
+    }
+
+    /// What is in the folder already must be this experiment: its manifest, or nothing but a recipe that was being
+    /// written when somebody pulled the plug.
+    fn check_folder(&self, folder: &Path) -> Result<Option<ExperimentManifest>, RunError> {
+        let other = || RunError::OtherRecipe { folder: folder.to_path_buf() };
+        if folder.join(CONFIG_FILE).exists() {
+            let written = read_config(folder)?;
+            if !(same_recipe(&written, &self.recipe)? || self.later && identity(&written)? == identity(&self.recipe)?) {
+                return Err(other());
+            }
         }
-        write_atomically(&path, self.config.as_bytes())?;
+        if !folder.join(MANIFEST_FILE).exists() {
+            return Ok(None);
+        }
+        let manifest = ExperimentManifest::load(folder)?;
+        if !manifest.runs.iter().map(|entry| &entry.label).eq(self.tasks.iter().map(|task| &task.label)) {
+            return Err(other());
+        }
+        for (entry, task) in manifest.runs.iter().zip(&self.tasks) {
+            if entry.recipe_sha256 != identity(&task.recipe)? {
+                return Err(other());
+            }
+        }
+        Ok(Some(manifest))
+    }
+
+    /// Writes the folder's own files and every run's recipe, unless they are there. The manifest comes last and is
+    /// never written again.
+    fn prepare(
+        &self,
+        folder: &Path,
+        data: &DataSets,
+        before: Option<ExperimentManifest>,
+    ) -> Result<ExperimentManifest, RunError> {
         for task in &self.tasks {
             let run = folder.join(&task.label.name);
             create_folder(&run)?;
-            let path = run.join("config.toml");
-            if !path.exists() {
-                write_atomically(&path, task.recipe.to_toml()?.as_bytes())?;
+            if !run.join(CONFIG_FILE).exists() {
+                if before.is_some() {
+                    // says that it is missing
+                    read_config(&run)?;
+                }
+                write_config(&run, &task.recipe)?;
+            } else if !same_recipe(&read_config(&run)?, &task.recipe)? {
+                if !self.later {
+                    return Err(RunError::OtherRecipe { folder: run });
+                }
+                reopen(&run, task)?;
             }
         }
+        if before.is_none() || self.later {
+            write_config(folder, &self.recipe)?;
+        }
+        if let Some(manifest) = before {
+            return Ok(manifest);
+        }
+        let entry = |task: &Task| -> Result<RunEntry, RunError> {
+            Ok(RunEntry {
+                label: task.label.clone(),
+                recipe_sha256: identity(&task.recipe)?,
+                data_sha256: data.of(task).map_or_else(|_| String::new(), |(_, record)| record.sha256.clone()),
+                data_files: task.recipe.data.paths().into_iter().map(PathBuf::from).collect(),
+            })
+        };
+        let first = self.tasks.iter().find_map(|task| data.of(task).ok());
         let manifest = ExperimentManifest {
             name: self.name.clone(),
             title: self.recipe.title.clone(),
             description: self.recipe.description.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            data: data[&data_key(&self.tasks[0])].1.clone(),
-            runs: self.tasks.iter().map(|task| task.label.clone()).collect(),
+            data: first.map(|(_, record)| record.clone()).unwrap_or_default(),
+            runs: self.tasks.iter().map(entry).collect::<Result<_, _>>()?,
         };
-        Ok(manifest.save(folder)?)
+        manifest.save(folder)?;
+        Ok(manifest)
     }
 
-    /// Every data set once.
-    fn load_data(&self) -> Result<HashMap<String, Arc<Loaded>>, RunError> {
-        let mut loaded = HashMap::new();
-        for task in &self.tasks {
-            if let Entry::Vacant(place) = loaded.entry(data_key(task)) {
-                let split = task.recipe.data.load(&Streams::new(data_seed(task)))?;
-                let record = describe(&split);
-                place.insert(Arc::new((split, record)));
+    /// Every data set once; those that the folder knows must be the same as ever. Runs whose data cannot be made fail by
+    /// themselves, unless all do.
+    fn load_data(&self, folder: &Path, before: Option<&ExperimentManifest>) -> Result<DataSets, RunError> {
+        let (mut sets, mut first_error) = (HashMap::new(), None);
+        for (index, task) in self.tasks.iter().enumerate() {
+            let entry = before.and_then(|manifest| manifest.runs.get(index));
+            let known = Known {
+                sha256: entry.map(|entry| entry.data_sha256.as_str()).filter(|sum| !sum.is_empty()),
+                files: entry.map_or(&[], |entry| &entry.data_files),
+            };
+            let key = data_key(task);
+            if sets.contains_key(&key) {
+                continue;
             }
+            let loaded = match find_data(&task.recipe.data, data_seed(task), &known, folder) {
+                Ok(loaded) => Ok(Arc::new(loaded)),
+                // a generator that finds no data for one seed, a count beyond those of one file
+                Err(error @ RunError::Part(_)) => {
+                    let why = error.to_string();
+                    first_error.get_or_insert(error);
+                    Err(why)
+                }
+                Err(error) => return Err(error),
+            };
+            sets.insert(key, loaded);
         }
-        Ok(loaded)
+        match first_error {
+            Some(error) if sets.values().all(Result::is_err) => Err(error),
+            _ => Ok(DataSets { sets }),
+        }
     }
 }
-
-pub(super) type Loaded = (DataSplit, DataRecord);
 
 pub(super) fn data_seed(task: &Task) -> u64 {
     task.recipe.data_seed.unwrap_or(task.label.seed)
@@ -171,35 +270,6 @@ pub(super) fn data_seed(task: &Task) -> u64 {
 /// What the data depend on; data that are read and not drawn may still choose examples by the seed.
 fn data_key(task: &Task) -> String {
     format!("{}|{:?}", data_seed(task), task.recipe.data)
-}
-
-/// Name, sizes and SHA-256 of the data.
-pub(super) fn describe(split: &DataSplit) -> DataRecord {
-    let mut digest = Sha256::new();
-    for data in std::iter::once(&split.train).chain(&split.test) {
-        digest.update((data.inputs.rows() as u64).to_le_bytes());
-        digest.update((data.inputs.cols() as u64).to_le_bytes());
-        match &data.inputs {
-            Inputs::Dense(inputs) => inputs.data.iter().for_each(|x| digest.update(x.to_le_bytes())),
-            Inputs::Sparse(inputs) => {
-                digest.update(b"sparse");
-                inputs.starts().iter().for_each(|start| digest.update((*start as u64).to_le_bytes()));
-                inputs.columns().iter().for_each(|column| digest.update(column.to_le_bytes()));
-                inputs.values().iter().for_each(|x| digest.update(x.to_le_bytes()));
-            }
-        }
-        match &data.targets {
-            Targets::Binary(y) | Targets::Values(y) => y.iter().for_each(|y| digest.update(y.to_le_bytes())),
-            Targets::Classes { labels, .. } => labels.iter().for_each(|y| digest.update((*y as u64).to_le_bytes())),
-        }
-    }
-    DataRecord {
-        name: split.train.name.clone(),
-        examples: split.train.len(),
-        test_examples: split.test.as_ref().map_or(0, crate::data::Dataset::len),
-        input_shape: split.train.input_shape.clone(),
-        sha256: hexadecimal(&digest),
-    }
 }
 
 /// Names that came out the same after they were made harmless get a number.
@@ -212,74 +282,4 @@ fn make_names_unique(tasks: &mut [Task]) {
             task.label.name = format!("{}-{count}", task.label.name);
         }
     }
-}
-
-impl ExperimentRecord {
-    /// Reads what an experiment left behind; of runs that still go on, what there is so far.
-    pub fn load(folder: &Path) -> Result<Self, RecordError> {
-        let manifest = ExperimentManifest::load(folder)?;
-        let runs = manifest
-            .runs
-            .iter()
-            .filter_map(|label| {
-                let run = folder.join(&label.name);
-                metrics_path(&run).exists().then(|| load_run(&run, label.clone()))
-            })
-            .collect::<Result<Vec<_>, RecordError>>()?;
-        Ok(Self {
-            name: manifest.name,
-            title: manifest.title,
-            description: manifest.description,
-            config: read_text(&folder.join("config.toml"))?,
-            version: manifest.version,
-            data: manifest.data,
-            references: JudgeRecord::load(folder)?.map_or_else(Vec::new, |judge| judge.lines),
-            runs,
-        })
-    }
-}
-
-fn load_run(folder: &Path, label: super::task::TaskLabel) -> Result<RunRecord, RecordError> {
-    let path = metrics_path(folder);
-    let metrics = read_metrics(&path, &read_text(&path)?)?;
-    let optional = |name: &str| -> Result<Option<(PathBuf, String)>, RecordError> {
-        let complete = folder.join(name);
-        let path = [complete.clone(), partial_name(&complete)].into_iter().find(|path| path.exists());
-        path.map(|path| Ok((path.clone(), read_text(&path)?))).transpose()
-    };
-    let histograms = match optional("histograms.jsonl")? {
-        Some((path, text)) => {
-            let lines: Vec<&str> = text.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect();
-            read_histograms(&path, &lines)?
-        }
-        None => Vec::new(),
-    };
-    let portrait = match optional("portrait.json")? {
-        Some((path, text)) => {
-            serde_json::from_str(&text).map_err(|error| RecordError::damaged(&path, format!("is damaged: {error}")))?
-        }
-        None => Default::default(),
-    };
-    let certificate = certificate_record(folder)?;
-    let manifest = RunManifest::load(folder).ok();
-    let unfinished = || "not finished".to_owned();
-    let steps = metrics.last("step").unwrap_or(0.0) as u64;
-    Ok(RunRecord {
-        name: label.name,
-        optimiser: label.optimiser,
-        seed: label.seed,
-        point: label.point,
-        formula: manifest.as_ref().map_or_else(String::new, |m| m.formula.clone()),
-        geometry: manifest.as_ref().and_then(|m| m.geometry.clone()),
-        geometry_in_limit: manifest.as_ref().is_some_and(|m| m.geometry_in_limit),
-        stop: manifest.as_ref().map_or_else(unfinished, |m| m.stop.clone()),
-        healthy: manifest.as_ref().is_some_and(|m| m.status == Status::Finished && m.healthy),
-        steps: manifest.as_ref().map_or(steps, |m| m.steps),
-        seconds: manifest.as_ref().map_or(0.0, |m| m.timings.seconds),
-        test_accuracy: manifest.as_ref().and_then(|m| m.test_accuracy),
-        certificate,
-        metrics,
-        histograms,
-        portrait,
-    })
 }

@@ -5,9 +5,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::RunError;
-use super::experiment::Loaded;
 use super::files::{RecordError, read_text, write_atomically};
+use super::locate::Loaded;
 use super::record::ReferenceLine;
+use super::seal::Seal;
 use super::task::Task;
 use crate::certificates::{DocumentError, Interval, MarginEvidence, Measure, linear_margin_problem};
 use crate::data::{Dataset, Targets};
@@ -15,8 +16,6 @@ use crate::models::{Compute, MarginMap, ModelSpec};
 use crate::norms::NormSpec;
 use crate::reference::{MarginStatus, max_margin};
 
-/// Name of the file.
-const FILE: &str = "judge.json";
 /// Entries of problems that are solved at the end of an experiment, which takes a moment.
 pub(super) const AT_ONCE: usize = 200_000;
 /// Norms that need the conic solver are solved up to this share of the entries of others.
@@ -24,7 +23,7 @@ const CONIC_SHARE: usize = 20;
 /// Most data sets of an experiment that are solved.
 const MOST_SETS: usize = 20;
 
-/// The `judge.json` of an experiment.
+/// The `judge.json` of an experiment; its last entry is the SHA-256 of all before it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct JudgeRecord {
     /// Version of limitpoint that solved the problems.
@@ -51,18 +50,26 @@ pub struct Optimum {
 }
 
 impl JudgeRecord {
+    /// Name of the file.
+    pub(super) const FILE: &'static str = "judge.json";
+
     /// Reads the file of an experiment's folder, if there is one.
     pub fn load(folder: &Path) -> Result<Option<Self>, RecordError> {
-        let path = folder.join(FILE);
+        let path = folder.join(Self::FILE);
         if !path.exists() {
             return Ok(None);
         }
-        let record = serde_json::from_str(&read_text(&path)?);
-        record.map(Some).map_err(|error| RecordError::damaged(&path, format!("is damaged: {error}; remove it")))
+        let text = read_text(&path)?;
+        let damaged = |what: String| RecordError::damaged(&path, format!("is damaged: {what}; remove it and resume"));
+        let record = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        if Seal::JSON.open(&text).is_none() {
+            return Err(damaged("its SHA-256 does not fit".into()));
+        }
+        Ok(Some(record))
     }
 }
 
-/// Solves the margin problems of all data sets in all observed norms and writes the file, if there is anything in it.
+/// Solves the margin problems of all data sets in all observed norms and writes the file.
 pub(super) fn judge(folder: &Path, runs: &[(&Task, &Loaded)], entries: usize) -> Result<JudgeRecord, RunError> {
     let mut record = JudgeRecord { version: env!("CARGO_PKG_VERSION").to_owned(), ..JudgeRecord::default() };
     let mut sets: Vec<(&Task, &Loaded)> = Vec::new();
@@ -72,7 +79,7 @@ pub(super) fn judge(folder: &Path, runs: &[(&Task, &Loaded)], entries: usize) ->
         }
     }
     if sets.len() > MOST_SETS {
-        return Ok(record);
+        sets.clear();
     }
     let known = JudgeRecord::load(folder)?.filter(|known| known.version == record.version).unwrap_or_default().optima;
     for (task, (split, data)) in &sets {
@@ -92,15 +99,13 @@ pub(super) fn judge(folder: &Path, runs: &[(&Task, &Loaded)], entries: usize) ->
             && task.recipe.model == first.model
             && task.recipe.observe.norms == first.observe.norms
     });
-    if one_problem && runs.iter().all(|(task, _)| task.recipe.model.is_linear()) {
+    if one_problem && !sets.is_empty() && runs.iter().all(|(task, _)| task.recipe.model.is_linear()) {
         record.lines = lines(&record.optima, sets.len());
     }
-    if !record.optima.is_empty() {
-        let path = folder.join(FILE);
-        let text = serde_json::to_string_pretty(&record)
-            .map_err(|error| RecordError::damaged(&path, format!("cannot be written: {error}")))?;
-        write_atomically(&path, (text + "\n").as_bytes())?;
-    }
+    let path = folder.join(JudgeRecord::FILE);
+    let text = serde_json::to_string_pretty(&record)
+        .map_err(|error| RecordError::refused(&path, format!("cannot be written: {error}")))?;
+    write_atomically(&path, Seal::JSON.close(&text).as_bytes())?;
     Ok(record)
 }
 

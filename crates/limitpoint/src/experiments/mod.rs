@@ -29,16 +29,22 @@ mod walk;
 // runs: from a task to its files, and back after an interruption
 mod admissible;
 mod checkpoint;
+mod claim;
+mod config;
 mod experiment;
+mod extend;
 mod files;
 mod journal;
+mod locate;
 mod manifest;
 mod metrics;
 mod parquet_file;
 mod portrait;
 mod run;
+mod seal;
 mod start;
 mod task;
+mod watcher;
 mod weights;
 
 // the judge: what the limit is, and whether a run's claim holds
@@ -50,7 +56,9 @@ mod robustness;
 // records: what is left, and what it says
 mod analysis;
 mod course;
+mod load;
 mod record;
+mod verify;
 
 mod ensemble;
 mod rates;
@@ -62,27 +70,32 @@ pub use certify::{
     CERTIFICATE_FILE, CertifyOptions, CheckedCertificate, certify_run, check_certificate, run_folders, save_certificate,
 };
 pub use checkpoint::{RunState, load_checkpoint, save_checkpoint};
+pub use claim::Owner;
 pub use complaint::{Hint, RecipeError, Spot};
 pub use ensemble::ensemble;
 pub use experiment::{Experiment, RunOptions};
 pub use files::{RecordError, write_atomically};
 pub use journal::Mark;
 pub use judge::{JudgeRecord, Optimum};
-pub use manifest::{ExperimentManifest, Machine, RunManifest, Status, Timings};
+pub use locate::{Loaded, experiment_data, run_data};
+pub use manifest::{ExperimentManifest, Machine, RunEntry, RunManifest, Status, Timings};
 pub use parquet_file::to_parquet;
 pub use plan::{Plan, PlanPoint, plan};
 pub use polish::{POLISHED_FILE, PolishedRun, WarmStart, polish_run};
 pub use rates::{OptimiserRates, rates};
 pub use recipe::{CertificateRule, Observe, Recipe, Stop};
 pub use record::{
-    Analysis, Band, CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, Finding, Group,
-    HistogramRecord, Metrics, Portrait, ReferenceLine, RunRecord, Summary, SummaryCell, SummaryColumn, SummaryRow,
+    Analysis, Band, CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FailedRun, FeatureImages, Finding,
+    Group, HistogramRecord, Metrics, Portrait, ReferenceLine, RunRecord, Summary, SummaryCell, SummaryColumn,
+    SummaryRow,
 };
 pub use robustness::{Part, RobustnessOptions, RunRobustness, run_robustness, trained_weights};
-pub use run::{Progress, Watcher};
 pub use schema::schema;
+pub use seal::Seal;
 pub use source::{RecipeSource, builtins};
 pub use task::{Task, TaskLabel};
+pub use verify::{Damage, REPORT_FILE, Verification, save_figures, save_page, verify};
+pub use watcher::{Progress, Watcher};
 pub use weights::load_weights;
 pub use workload::{Workload, WorkloadSpec};
 
@@ -141,16 +154,47 @@ pub enum RunError {
     },
     /// Data that changed since the run.
     #[error(
-        "the data of {} are not those it was trained on: SHA-256 {found} instead of {expected}; restore their files",
-        folder.display()
+        "the data of {} are not those it was trained on: SHA-256 {found} instead of {expected}; restore their files{}",
+        folder.display(), listed(files)
     )]
     OtherData {
         /// Folder of the run.
         folder: PathBuf,
+        /// Where they were found.
+        files: Vec<PathBuf>,
         /// SHA-256 at the time of the run.
         expected: String,
         /// SHA-256 now.
         found: String,
+    },
+    /// Data that can no longer be read.
+    #[error("the data of {} can no longer be read: {why}; restore them, their SHA-256 was {expected}", folder.display())]
+    LostData {
+        /// Folder of the run.
+        folder: PathBuf,
+        /// SHA-256 at the time of the run.
+        expected: String,
+        /// What is wrong with them.
+        why: String,
+    },
+    /// Files of data that are nowhere.
+    #[error(
+        "the data were not found{}{}; name the folder that holds these files with --data-dir", listed(tried),
+        expected.as_ref().map_or_else(String::new, |sum| format!("; their SHA-256 was {sum}"))
+    )]
+    NoData {
+        /// The paths that were tried.
+        tried: Vec<PathBuf>,
+        /// SHA-256 at the time of the run; nothing for a run that begins.
+        expected: Option<String>,
+    },
+    /// A setting that cannot change when an experiment goes on.
+    #[error("an experiment can go on to a later stop only, not with {setting}: {why}")]
+    NotLater {
+        /// The override.
+        setting: String,
+        /// What is wrong with it.
+        why: String,
     },
     /// A claim could not be judged, or a certificate not be read.
     #[error(transparent)]
@@ -170,6 +214,23 @@ pub enum RunError {
     /// A part of the recipe was refused.
     #[error(transparent)]
     Part(#[from] Box<crate::Error>),
+}
+
+impl RunError {
+    /// Whether files were changed or lost after they were written: those of a run, or those of its data.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Record(error) => error.is_damage(),
+            Self::OtherData { .. } | Self::LostData { .. } | Self::Unreadable(_) => true,
+            _ => false,
+        }
+    }
+}
+
+/// ` (a, b)`; nothing for no paths.
+fn listed(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
 }
 
 crate::error::pass_through!(RunError:

@@ -2,6 +2,7 @@
 
 use super::Recipe;
 use super::complaint::RecipeError;
+use super::config::settled;
 use super::node::{Entry, Kind, Node, Table};
 use super::overrides::{Override, Target};
 use super::read::read;
@@ -41,7 +42,8 @@ pub struct PlanPoint {
 /// (`model.widths`), and `seed`, `init`, `model.width` and `optimiser` are short for `seeds`, `initialiser`, a list of
 /// one width and the only optimiser. A value is TOML or bare text. Several values with commas between them, or a range
 /// `a..b`, `a..b+step`, `a..b*factor`, make a sweep; seeds are collected instead. Overrides apply in order, the last
-/// one wins.
+/// one wins. Paths of data start at the folder of the file that names them, those in overrides at the current folder;
+/// the recipes of the plan have them in full.
 ///
 /// ```
 /// use limitpoint::experiments::{RecipeSource, plan};
@@ -109,8 +111,9 @@ impl Growth<'_> {
                 branch.set(change, &target, value);
             }
         }
-        let recipe: Recipe = read(&branch.tree)?;
+        let mut recipe: Recipe = read(&branch.tree)?;
         recipe.check()?;
+        recipe.data = settled(&recipe.data);
         self.points.push(PlanPoint { settings: branch.settings, recipe });
         Ok(())
     }

@@ -65,7 +65,7 @@ pub fn polish_run(folder: &Path, norm: Option<&NormSpec>, settings: &PolishSetti
     let largest = reference.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));
     let mut earlier = Vec::new();
     for (checkpoint, path) in other_checkpoints(folder) {
-        let Ok(start) = load_weights(&path, &opened.layout) else { continue };
+        let start = load_weights(&path, &opened.layout)?;
         // a checkpoint from before the data were separated cannot be polished
         let Ok(other) = polish(spec, data, &start, &norm, settings) else { continue };
         // compare at equal size: the polished point keeps the norm of its start

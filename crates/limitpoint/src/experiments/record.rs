@@ -63,12 +63,18 @@ pub struct RunRecord {
     pub stop: String,
     /// Whether it ended by a rule of the recipe and not in trouble.
     pub healthy: bool,
+    /// Whether it ended in trouble or could not be run; a run that still goes on is neither healthy nor failed.
+    #[serde(default)]
+    pub failed: bool,
     /// Steps made.
     pub steps: u64,
     /// Seconds it took, over all its parts.
     pub seconds: f64,
     /// Share of test examples classified correctly, where there are test examples.
     pub test_accuracy: Option<f64>,
+    /// SHA-256 of the bits of the weights it ended with, where it is finished.
+    #[serde(default)]
+    pub weights: Option<String>,
     /// What a certificate says about it, where one was made.
     #[serde(default)]
     pub certificate: Option<CertificateRecord>,
@@ -197,6 +203,18 @@ pub struct Analysis {
     pub summary: Summary,
     /// What can be said in words.
     pub findings: Vec<Finding>,
+    /// Runs that ended in trouble or could not be run.
+    #[serde(default)]
+    pub failures: Vec<FailedRun>,
+}
+
+/// A run that ended in trouble or could not be run; no mean counts it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FailedRun {
+    /// Its name.
+    pub run: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// Runs that differ in their seed only.
@@ -258,6 +276,30 @@ pub struct SummaryRow {
     pub label: String,
     /// One cell per column.
     pub cells: Vec<SummaryCell>,
+    /// Seeds the means are of: those of runs that did not fail.
+    #[serde(default)]
+    pub seeds: usize,
+    /// All seeds of the group.
+    #[serde(default)]
+    pub of: usize,
+}
+
+impl SummaryRow {
+    /// `5 seeds`, or `4 of 5 seeds` where runs failed.
+    ///
+    /// ```
+    /// use limitpoint::experiments::SummaryRow;
+    /// let row = |seeds, of| SummaryRow { seeds, of, ..Default::default() }.seeds_in_words();
+    /// assert_eq!((row(4, 5).as_str(), row(5, 5).as_str(), row(1, 1).as_str()), ("4 of 5 seeds", "5 seeds", "1 seed"));
+    /// ```
+    pub fn seeds_in_words(&self) -> String {
+        let noun = if self.of == 1 { "seed" } else { "seeds" };
+        if self.seeds == self.of {
+            format!("{} {noun}", self.of)
+        } else {
+            format!("{} of {} {noun}", self.seeds, self.of)
+        }
+    }
 }
 
 /// A final value: mean over the seeds, and half the distance between the largest and the smallest.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::RunError;
 use super::certify::{OpenedRun, run_folders};
 use super::files::RecordError;
-use super::manifest::RunManifest;
+use super::verify::is_run;
 use crate::data::Dataset;
 use crate::models::{Layered, MarginMap};
 use crate::robustness::{AttackSpec, Profile, Victim};
@@ -53,10 +53,10 @@ pub struct RunRobustness {
 /// Runs and weights that a path names: an experiment's folder, a run's folder, or a checkpoint in a run's folder.
 pub fn trained_weights(path: &Path) -> Result<Vec<(PathBuf, Option<PathBuf>)>, RecordError> {
     if path.is_file() {
-        let found = path.ancestors().skip(1).find(|folder| RunManifest::load(folder).is_ok());
+        let found = path.ancestors().skip(1).find(|folder| is_run(folder));
         return match found {
             Some(folder) => Ok(vec![(folder.to_path_buf(), Some(path.to_path_buf()))]),
-            None => Err(RecordError::damaged(
+            None => Err(RecordError::refused(
                 path,
                 "lies in no run's folder, so its model and data are not known; name a checkpoint of a run".to_owned(),
             )),

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! NAME/config.toml                  the recipe of this run alone
-//! NAME/manifest.json                version, data, machine, timings, outcome; written last
+//! NAME/manifest.json                version, data, machine, timings, outcome, SHA-256 of all files; written last
 //! NAME/metrics.csv  .parquet        the measurements, tiny numbers as log10
 //! NAME/histograms.jsonl             weight histograms
 //! NAME/portrait.json                the trained model as pictures
 //! NAME/checkpoints/*.safetensors    parameters, optimiser, streams, step
+//! NAME/claim.json                   who is writing, while somebody is
 //! ```
 
 use std::f64::consts::LN_10;
@@ -14,16 +15,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
-
 use super::checkpoint::{Checkpoints, RunState};
-use super::files::{RecordError, create_folder, read_text, remove_temporaries, write_atomically};
-use super::journal::hexadecimal;
-use super::manifest::{Machine, RunManifest, Status, Timings};
+use super::claim::Claim;
+use super::config::{CONFIG_FILE, identity};
+use super::files::{RecordError, create_folder, read_bytes, remove_temporaries, write_atomically};
+use super::manifest::{RunManifest, Status, Timings};
 use super::metrics::{HistogramWriter, MetricsWriter};
 use super::parquet_file::to_parquet;
 use super::portrait::portrait;
+use super::seal::sum;
 use super::task::Task;
+use super::watcher::{Progress, Watcher};
+use super::weights::digest;
 use super::{DataRecord, RunError};
 use crate::data::DataSplit;
 use crate::diagnostics::{Probe, ProbeSpec};
@@ -33,34 +36,6 @@ use crate::objective::Objective;
 use crate::observers::{Observer, StopReason, Stopper};
 use crate::params::ParamLayout;
 
-/// Where a run stands, for progress bars.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
-    /// Accepted steps.
-    pub step: u64,
-    /// log₁₀ of the loss.
-    pub log10_loss: f64,
-    /// Name and last value of the first observed margin.
-    pub margin: Option<(String, f64)>,
-    /// How much of the way to the nearest stop rule is done, in [0, 1], where that can be told.
-    pub fraction: Option<f64>,
-}
-
-/// Someone who is told how runs get on; never steers them.
-pub trait Watcher: Sync {
-    /// A run begins or goes on.
-    fn started(&self, _run: usize) {}
-    /// About ten times a second.
-    fn progress(&self, _run: usize, _progress: &Progress) {}
-    /// Something worth knowing, such as a damaged checkpoint.
-    fn note(&self, _run: usize, _text: &str) {}
-    /// A run is complete, failed or interrupted.
-    fn ended(&self, _run: usize, _manifest: &RunManifest) {}
-}
-
-/// Watches nothing.
-impl Watcher for () {}
-
 /// What a run is given.
 pub(super) struct Setting<'a> {
     pub index: usize,
@@ -68,6 +43,7 @@ pub(super) struct Setting<'a> {
     pub folder: PathBuf,
     pub split: &'a DataSplit,
     pub data: &'a DataRecord,
+    pub data_files: &'a [PathBuf],
     pub threads: usize,
     pub watcher: &'a dyn Watcher,
     pub interrupt: &'a AtomicBool,
@@ -78,34 +54,67 @@ const EXTRA_CHECKPOINT: Duration = Duration::from_secs(20);
 /// Distance between reports of progress.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// Runs or resumes one run; a run that is already complete is left as it is.
-pub(super) fn execute(setting: &Setting) -> Result<RunManifest, RunError> {
+/// Runs or resumes one run; a run that is already complete is checked and left as it is. A run that cannot be run or
+/// cannot go on comes back as a failed one, with the error.
+pub(super) fn execute(setting: &Setting) -> Result<(RunManifest, Option<RunError>), RunError> {
     let folder = &setting.folder;
+    let lost = folder.join("checkpoints").is_dir();
     create_folder(&folder.join("checkpoints"))?;
+    let _claim = Claim::take(folder)?;
     for folder in [folder, &folder.join("checkpoints")] {
         remove_temporaries(folder)?;
     }
-    let config = setting.task.recipe.to_toml()?;
-    // the experiment wrote it, now or when the folder was made
-    if read_text(&folder.join("config.toml"))? != config {
-        return Err(RunError::OtherRecipe { folder: folder.clone() });
-    }
-    let before = RunManifest::load(folder).ok();
+    let before = match RunManifest::load(folder) {
+        Ok(manifest) => Some(manifest),
+        Err(error) if error.is_missing() => {
+            if lost && folder.join("metrics.csv").exists() {
+                setting.watcher.note(setting.index, "manifest.json is missing; it is made again from the checkpoints");
+            }
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
     if let Some(manifest) = before.as_ref().filter(|manifest| manifest.status == Status::Finished) {
+        manifest.check_files(folder)?;
         setting.watcher.ended(setting.index, manifest);
-        return Ok(manifest.clone());
+        return Ok((manifest.clone(), None));
     }
     setting.watcher.started(setting.index);
-    let recipe_sum = hexadecimal(&Sha256::new_with_prefix(config.as_bytes()));
-    let manifest = Runner::new(setting, recipe_sum, before.map_or(0.0, |manifest| manifest.timings.seconds))?.run()?;
+    let earlier = before.map_or(0.0, |manifest| manifest.timings.seconds);
+    let (manifest, error) = match Runner::new(setting, earlier).and_then(Runner::run) {
+        Ok(manifest) => (manifest, None),
+        Err(error @ (RunError::Part(_) | RunError::NoTrainer { .. } | RunError::NoAdmissibleStep { .. })) => {
+            (failed(setting.task, folder, setting.data, setting.data_files, &error.to_string())?, Some(error))
+        }
+        Err(error) => return Err(error),
+    };
     setting.watcher.ended(setting.index, &manifest);
+    Ok((manifest, error))
+}
+
+/// Writes the manifest of a run that could not begin.
+pub(super) fn failed(
+    task: &Task,
+    folder: &Path,
+    data: &DataRecord,
+    data_files: &[PathBuf],
+    why: &str,
+) -> Result<RunManifest, RecordError> {
+    let config = read_bytes(&folder.join(CONFIG_FILE))?;
+    let mut manifest = RunManifest::begun(task, &sum(&config), data, data_files);
+    manifest.status = Status::Failed;
+    manifest.stop = why.to_owned();
+    manifest.save(folder)?;
     Ok(manifest)
 }
 
 /// A run in progress.
 struct Runner<'a> {
     setting: &'a Setting<'a>,
-    recipe_sum: String,
+    /// SHA-256 of `config.toml`.
+    config_sum: String,
+    /// What a checkpoint must have been made with.
+    identity: String,
     process: Box<dyn Process>,
     layout: ParamLayout,
     stopper: Stopper,
@@ -123,9 +132,11 @@ struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    fn new(setting: &'a Setting, recipe_sum: String, earlier: f64) -> Result<Self, RunError> {
+    fn new(setting: &'a Setting, earlier: f64) -> Result<Self, RunError> {
         let begin = Instant::now();
         let recipe = &setting.task.recipe;
+        let config_sum = sum(&read_bytes(&setting.folder.join(CONFIG_FILE))?);
+        let identity = identity(recipe)?;
         let compute = Compute { threads: setting.threads, precision: recipe.precision };
         let data = &setting.split.train;
         let mut objective = Objective::new(data, &recipe.model, &recipe.loss, recipe.reduction, compute)?;
@@ -153,7 +164,7 @@ impl<'a> Runner<'a> {
         let certificate = recipe.stop.certificate.as_ref();
         let mut taken = None;
         for state in states {
-            if state.recipe != recipe_sum {
+            if state.recipe != identity {
                 setting.watcher.note(setting.index, "a checkpoint of another recipe is left alone");
                 continue;
             }
@@ -195,7 +206,8 @@ impl<'a> Runner<'a> {
         };
         Ok(Self {
             setting,
-            recipe_sum,
+            config_sum,
+            identity,
             process,
             layout,
             stopper,
@@ -214,6 +226,7 @@ impl<'a> Runner<'a> {
         if let Some(reason) = self.outcome.take() {
             return self.finish(reason);
         }
+        self.manifest(Status::Running, None, "running".into())?;
         let (mut reported, mut saved) = (Instant::now(), Instant::now());
         let limit = self.setting.task.recipe.stop.seconds;
         // a checkpoint is taken after looking and before stepping
@@ -236,7 +249,7 @@ impl<'a> Runner<'a> {
             if self.setting.interrupt.load(Ordering::Relaxed) {
                 let state = self.state(None)?;
                 self.checkpoints.save_extra(&self.layout, &state)?;
-                return self.manifest(Status::Interrupted, None, "interrupted".into(), None);
+                return self.manifest(Status::Interrupted, None, "interrupted".into());
             }
             let now = Instant::now();
             if now - reported > PROGRESS {
@@ -246,7 +259,7 @@ impl<'a> Runner<'a> {
                     saved = now;
                     let state = self.state(None)?;
                     self.checkpoints.save_extra(&self.layout, &state)?;
-                    self.manifest(Status::Running, None, "running".into(), None)?;
+                    self.manifest(Status::Running, None, "running".into())?;
                 }
             }
             // an epoch that may still be undone is brought to its end first
@@ -267,7 +280,7 @@ impl<'a> Runner<'a> {
                 Err(error) => {
                     let state = self.state(None)?;
                     self.checkpoints.save_extra(&self.layout, &state)?;
-                    return self.manifest(Status::Failed, None, error.to_string(), None);
+                    return self.manifest(Status::Failed, None, error.to_string());
                 }
             }
         };
@@ -287,7 +300,7 @@ impl<'a> Runner<'a> {
     fn state(&mut self, outcome: Option<&StopReason>) -> Result<RunState, RecordError> {
         let (metrics, probe) = self.metrics.mark()?;
         Ok(RunState {
-            recipe: self.recipe_sum.clone(),
+            recipe: self.identity.clone(),
             step: self.process.step(),
             process: self.process.save(),
             probe,
@@ -316,13 +329,13 @@ impl<'a> Runner<'a> {
         let folder = self.setting.folder.clone();
         let recipe = &self.setting.task.recipe;
         let parquet = to_parquet(&self.metrics.table()).map_err(|error| {
-            RecordError::damaged(&folder.join("metrics.parquet"), format!("cannot be written: {error}"))
+            RecordError::refused(&folder.join("metrics.parquet"), format!("cannot be written: {error}"))
         })?;
         write_atomically(&folder.join("metrics.parquet"), &parquet)?;
         let params = self.process.params();
         let picture = portrait(&recipe.model, &self.layout, &self.setting.split.train, params)?;
         let text = serde_json::to_string(&picture).map_err(|error| {
-            RecordError::damaged(&folder.join("portrait.json"), format!("cannot be written: {error}"))
+            RecordError::refused(&folder.join("portrait.json"), format!("cannot be written: {error}"))
         })?;
         write_atomically(&folder.join("portrait.json"), text.as_bytes())?;
         let test_accuracy = match &self.setting.split.test {
@@ -336,49 +349,33 @@ impl<'a> Runner<'a> {
         };
         let state = self.state(Some(&reason))?;
         self.checkpoints.save_final(&self.layout, &state)?;
-        let manifest = self.describe(Status::Finished, Some(&reason), reason.to_string(), test_accuracy);
+        let weights = digest(self.process.params());
+        let mut manifest = self.describe(Status::Finished, Some(&reason), reason.to_string());
         self.metrics.finish()?;
         self.histograms.finish()?;
+        manifest.test_accuracy = test_accuracy;
+        manifest.weights_sha256 = Some(weights);
+        manifest.list_files(&folder)?;
         manifest.save(&folder)?;
         Ok(manifest)
     }
 
-    fn manifest(
-        &self,
-        status: Status,
-        reason: Option<&StopReason>,
-        words: String,
-        test_accuracy: Option<f64>,
-    ) -> Result<RunManifest, RunError> {
-        let manifest = self.describe(status, reason, words, test_accuracy);
+    fn manifest(&self, status: Status, reason: Option<&StopReason>, words: String) -> Result<RunManifest, RunError> {
+        let manifest = self.describe(status, reason, words);
         manifest.save(&self.setting.folder)?;
         Ok(manifest)
     }
 
-    fn describe(
-        &self,
-        status: Status,
-        reason: Option<&StopReason>,
-        words: String,
-        test_accuracy: Option<f64>,
-    ) -> RunManifest {
-        let task = self.setting.task;
+    fn describe(&self, status: Status, reason: Option<&StopReason>, words: String) -> RunManifest {
+        let Setting { task, data, data_files, .. } = self.setting;
         RunManifest {
-            label: task.label.clone(),
-            formula: task.formula(),
-            geometry: task.geometry(),
-            geometry_in_limit: task.geometry_in_limit(),
             status,
             stop: words,
             healthy: reason.map_or(status != Status::Failed, StopReason::is_healthy),
             steps: self.process.step(),
             log10_loss: self.process.log_loss() / LN_10,
-            test_accuracy,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            recipe_sha256: self.recipe_sum.clone(),
-            data: self.setting.data.clone(),
-            machine: Machine::this(),
             timings: Timings { seconds: self.seconds() },
+            ..RunManifest::begun(task, &self.config_sum, data, data_files)
         }
     }
 }
@@ -387,10 +384,4 @@ impl<'a> Runner<'a> {
 fn regular_distance(cost: f64) -> u64 {
     let steps = (1e11 / cost.max(1.0)).clamp(100.0, 1e6);
     10f64.powf(steps.log10().floor()) as u64
-}
-
-/// Where the measurements of a run are, complete or not.
-pub(super) fn metrics_path(folder: &Path) -> PathBuf {
-    let complete = folder.join("metrics.csv");
-    if complete.exists() { complete } else { super::journal::partial_name(&complete) }
 }

@@ -79,7 +79,7 @@ pub fn builtins() -> &'static [(&'static str, &'static str)] {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecipeSource {
     name: String,
-    /// Where relative bases start; `None` for built-ins.
+    /// Where relative bases and paths of data start; `None` for built-ins.
     folder: Option<PathBuf>,
     /// What tells it from others in a chain of bases.
     identity: String,
@@ -112,7 +112,7 @@ impl RecipeSource {
         }
     }
 
-    /// TOML text under a name of your choice; bases are looked for from the current folder.
+    /// TOML text under a name of your choice; bases and data are looked for from the current folder.
     pub fn from_text(name: &str, content: &str) -> Self {
         let text = Text { name: name.to_owned(), content: content.to_owned(), is_override: false };
         Self {
@@ -183,6 +183,9 @@ impl RecipeSource {
             replaces = name_the_optimiser(table)?;
         }
         write_out(Shape::recipe(), &mut node, 0)?;
+        if let Some(folder) = &self.folder {
+            place_data(&mut node, folder);
+        }
         let Some(base) = base else { return Ok(node) };
         let Some(name) = base.node.text() else {
             let problem = "'base' should be the name of a built-in experiment or a path that ends in .toml, in quotes";
@@ -200,6 +203,21 @@ impl RecipeSource {
             (Some((name, content)), _) => Ok(Self::builtin(name, content)),
             (None, Some(folder)) if name.ends_with(".toml") => Self::file(&folder.join(name), Some(spot)),
             _ => Err(RecipeError::choice(spot, name, builtins().iter().map(|(known, _)| *known))),
+        }
+    }
+}
+
+/// Settings of data that are paths.
+const PATHS: [&str; 5] = ["path", "test-path", "targets-path", "test-targets-path", "dir"];
+
+/// Paths of data start at the folder of the file that names them, as bases do.
+fn place_data(node: &mut Node, folder: &Path) {
+    let data = node.table_mut().and_then(|table| table.get_mut("data")).and_then(|entry| entry.node.table_mut());
+    for settings in data.into_iter().flat_map(Table::values_mut).filter_map(|entry| entry.node.table_mut()) {
+        for (_, entry) in settings.iter_mut().filter(|(key, _)| PATHS.contains(&key.as_str())) {
+            if let Kind::Text(path) = &mut entry.node.kind {
+                *path = folder.join(&*path).to_string_lossy().into_owned();
+            }
         }
     }
 }

@@ -102,7 +102,7 @@ fn other_data_have_another_fingerprint_and_other_models_are_refused() {
     let print = |change: &str| {
         let experiment = experiment(&[&SMALL[..], &[change]].concat());
         let recipe = &experiment.tasks()[0].recipe;
-        super::experiment::describe(&recipe.data.load(&crate::numeric::Streams::new(1)).unwrap()).sha256
+        super::locate::describe(&recipe.data.load(&crate::numeric::Streams::new(1)).unwrap()).sha256
     };
     assert_eq!(print("data.margin=0.5"), print("data.margin=0.5"));
     assert_ne!(print("data.margin=0.5"), print("data.margin=0.25"));

@@ -1,5 +1,6 @@
-//! `limitpoint data`: which data sets are there, and fetching those that are not.
+//! `limitpoint data`: which data sets are there, fetching those that are not, and writing out those of experiments.
 
+mod export;
 mod fetch;
 #[cfg(test)]
 mod fetch_tests;
@@ -37,6 +38,11 @@ pub enum Action {
         after_help = "An interrupted download goes on where it stopped. Every file is checked by its SHA-256.\n\nExamples:\n  limitpoint data fetch mnist\n  limitpoint data fetch cifar10 --data-dir /big/disk\n  limitpoint data fetch mnist --from https://mirror.example/mnist/"
     )]
     Fetch(Fetch),
+    /// Write exactly the training and test data of an experiment, generated ones too, as a NumPy archive.
+    #[command(
+        after_help = "The archive holds X (examples x shape of one) and y, and X_test and y_test where there are test examples:\ndoubles, classes as integers from 0. Sparse inputs are X_data, X_indices, X_indptr and X_shape, as SciPy's csr_matrix\ntakes them. The SHA-256 printed is that of manifests and certificates.\n\nExamples:\n  limitpoint data export digits --out digits.npz\n  limitpoint data export mine.toml data.count=40 --seed 3 --out mine.npz\n  limitpoint data export runs/mine/gradient-seed1 --out mine.npz\n  python3 -c \"import numpy; data = numpy.load('mine.npz'); print(data['X'].shape, data['y'][:5])\""
+    )]
+    Export(export::Export),
 }
 
 /// Arguments of `data list`.
@@ -92,6 +98,7 @@ pub fn run(data: &Data) -> anyhow::Result<ExitCode> {
     match &data.action {
         Action::List(list) => print_list(list)?,
         Action::Fetch(wanted) => print_fetch(wanted)?,
+        Action::Export(export) => export::run(export)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -32,9 +32,9 @@ impl Finals {
         all
     }
 
-    /// The last row of `column` over the runs of `group`.
+    /// The last row of `column` over the runs of `group` that did not fail.
     pub fn of_column(record: &ExperimentRecord, group: &Group, column: &str) -> Self {
-        Self::over(runs(record, group).filter_map(|run| run.metrics.last(column)))
+        Self::over(counted(record, group).filter_map(|run| run.metrics.last(column)))
     }
 
     /// Half the range; 0 for fewer than two values.
@@ -46,6 +46,11 @@ impl Finals {
 /// The runs of a group.
 pub(super) fn runs<'a>(record: &'a ExperimentRecord, group: &'a Group) -> impl Iterator<Item = &'a RunRecord> {
     group.runs.iter().filter_map(|&index| record.runs.get(index))
+}
+
+/// The runs of a group that means are taken over: those that did not fail.
+pub(super) fn counted<'a>(record: &'a ExperimentRecord, group: &'a Group) -> impl Iterator<Item = &'a RunRecord> {
+    runs(record, group).filter(|run| !run.failed)
 }
 
 /// The geometry theory assigns to a group, where all its runs agree on one.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::finals::{Finals, runs};
+use super::finals::{Finals, counted, runs};
 use crate::experiments::record::{Band, ExperimentRecord, Group, Metrics, RunRecord};
 
 /// Gathers runs with the same optimiser at the same point of the sweep, in the order of the record.
@@ -23,7 +23,12 @@ pub(super) fn groups(record: &ExperimentRecord) -> Vec<Group> {
         }
     }
     for group in &mut groups {
-        group.bands = bands(&runs(record, group).map(|run| &run.metrics).collect::<Vec<_>>());
+        let mut tables: Vec<&Metrics> = counted(record, group).map(|run| &run.metrics).collect();
+        if tables.is_empty() {
+            // where all failed, their curves show how
+            tables = runs(record, group).map(|run| &run.metrics).collect();
+        }
+        group.bands = bands(&tables);
     }
     groups
 }

@@ -14,11 +14,11 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use super::record::{Analysis, ExperimentRecord};
+use super::record::{Analysis, ExperimentRecord, FailedRun};
 
 /// Draws conclusions from an experiment; reads nothing but the record, so the same record gives the same words.
 ///
-/// Numbers over seeds are taken over finite values only, and are NaN where there are none. A finding is left out where
+/// Numbers over seeds are taken over the finite values of runs that did not fail, and are NaN where there are none. A finding is left out where
 /// the columns it needs were not measured.
 ///
 /// ```
@@ -42,5 +42,7 @@ pub fn analyse(record: &ExperimentRecord) -> Analysis {
     let groups = groups::groups(record);
     let summary = summary::summary(record, &groups);
     let findings = findings::findings(record, &groups);
-    Analysis { groups, summary, findings }
+    let failed = record.runs.iter().filter(|run| run.failed);
+    let failures = failed.map(|run| FailedRun { run: run.name.clone(), reason: run.stop.clone() }).collect();
+    Analysis { groups, summary, findings, failures }
 }

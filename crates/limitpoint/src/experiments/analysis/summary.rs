@@ -1,6 +1,6 @@
 //! The table of final values.
 
-use super::finals::{Finals, keys, runs};
+use super::finals::{Finals, counted, keys};
 use super::words::{norm_name, percent, scientific};
 use crate::experiments::record::{ExperimentRecord, Group, Summary, SummaryCell, SummaryColumn, SummaryRow};
 
@@ -33,6 +33,8 @@ pub(super) fn summary(record: &ExperimentRecord, groups: &[Group]) -> Summary {
         .map(|group| SummaryRow {
             label: group.label.clone(),
             cells: columns.iter().map(|(kind, column)| cell(record, group, *kind, &column.key)).collect(),
+            seeds: counted(record, group).count(),
+            of: group.runs.len(),
         })
         .collect();
     let columns: Vec<SummaryColumn> = columns.into_iter().map(|(_, column)| column).collect();
@@ -54,8 +56,8 @@ pub(super) fn shares_first(value: f64, largest: f64) -> bool {
 fn cell(record: &ExperimentRecord, group: &Group, kind: Kind, column: &str) -> SummaryCell {
     let finals = match kind {
         Kind::LogLoss | Kind::Margin => Finals::of_column(record, group, column),
-        Kind::Steps => Finals::over(runs(record, group).map(|run| run.steps as f64)),
-        Kind::TestAccuracy => Finals::over(runs(record, group).filter_map(|run| run.test_accuracy)),
+        Kind::Steps => Finals::over(counted(record, group).map(|run| run.steps as f64)),
+        Kind::TestAccuracy => Finals::over(counted(record, group).filter_map(|run| run.test_accuracy)),
     };
     let spread = finals.spread();
     let several = finals.count > 1;

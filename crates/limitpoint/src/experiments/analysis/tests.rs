@@ -254,10 +254,27 @@ fn sparsity_balance_and_test_accuracy_are_reported_where_measured() {
 #[test]
 fn trouble_is_named_with_its_reason() {
     let stop = "the loss became NaN at step 12.".to_owned();
-    let bad = RunRecord { healthy: false, stop, steps: 12, ..run("adam", 3, &[]) };
+    let bad = RunRecord { healthy: false, failed: true, stop, steps: 12, ..run("adam", 3, &[]) };
     let analysis = analyse(&record(vec![bad, run("gd", 3, &[])]));
     let found = finding(&analysis, "1 of 2 runs ended in trouble");
     assert!(found.text.contains("adam (seed 3) after 12 steps: the loss became NaN at step 12."), "{}", found.text);
+}
+
+#[test]
+fn failed_runs_are_listed_and_no_mean_counts_them() {
+    let ended = |seed, loss: f64| run("gd", seed, &[("step", &[0.0, 1.0]), ("log10_loss", &[0.0, loss])]);
+    let mut wild = RunRecord { healthy: false, failed: true, stop: "no number".into(), ..ended(3, 99.0) };
+    wild.test_accuracy = Some(0.0);
+    let alone = RunRecord { failed: true, stop: "no data".into(), ..run("sign", 1, &[]) };
+    let analysis = analyse(&record(vec![ended(1, -3.0), ended(2, -5.0), wild, alone]));
+    let [good, bad] = &analysis.summary.rows[..] else { panic!("two rows") };
+    assert_eq!((good.cells[0].mean, good.seeds_in_words().as_str()), (-4.0, "2 of 3 seeds"));
+    assert_eq!(good.cells.last().unwrap().text, "–");
+    assert_eq!((bad.cells[0].text.as_str(), bad.seeds, bad.of), ("–", 0, 1));
+    let band = &analysis.groups[0].bands[0];
+    assert_eq!((band.mean.clone(), band.high.clone()), (vec![0.0, -4.0], vec![0.0, -3.0]));
+    let listed: Vec<(&str, &str)> = analysis.failures.iter().map(|f| (f.run.as_str(), f.reason.as_str())).collect();
+    assert_eq!(listed, [("gd-3", "no number"), ("sign-1", "no data")]);
 }
 
 #[test]

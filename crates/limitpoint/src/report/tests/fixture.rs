@@ -270,6 +270,8 @@ fn analyse(record: &ExperimentRecord) -> Analysis {
     let row = |group: &Group| SummaryRow {
         label: group.label.clone(),
         cells: columns.iter().map(|column| cell(group, column)).collect(),
+        seeds: group.runs.len(),
+        of: group.runs.len(),
     };
     let finding =
         |title: &str, text: &str, as_expected| Finding { title: title.into(), text: text.into(), as_expected };
@@ -289,6 +291,7 @@ fn analyse(record: &ExperimentRecord) -> Analysis {
             ),
             finding("All runs separate the data", "Every run reached accuracy 1 before step 312.", None),
         ],
+        ..Analysis::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! How training went: how far the loss fell, whether the direction settled, what ended in trouble.
 
-use crate::experiments::analysis::finals::{Finals, runs};
+use crate::experiments::analysis::finals::{Finals, counted, runs};
 use crate::experiments::analysis::words::{count, list, power_of_ten};
 use crate::experiments::record::{ExperimentRecord, Finding, Group};
 
@@ -25,7 +25,7 @@ pub(super) fn loss(record: &ExperimentRecord, groups: &[Group]) -> Option<Findin
     let items: Vec<String> = finals
         .iter()
         .map(|(group, finals)| {
-            let steps = Finals::over(runs(record, group).map(|run| run.steps as f64));
+            let steps = Finals::over(counted(record, group).map(|run| run.steps as f64));
             let mean = if finals.count > 1 { " on average" } else { "" };
             format!("{} to {}{mean} after {:.0} steps", group.label, power_of_ten(finals.mean), steps.mean)
         })
@@ -110,7 +110,7 @@ pub(super) fn trouble(record: &ExperimentRecord) -> Option<Finding> {
     let troubled: Vec<String> = record
         .runs
         .iter()
-        .filter(|run| !run.healthy)
+        .filter(|run| run.failed)
         .map(|run| {
             let settings: String = run.point.iter().map(|(name, value)| format!(", {name}={value}")).collect();
             let reason = if run.stop.is_empty() { "no reason was recorded" } else { run.stop.trim_end_matches('.') };

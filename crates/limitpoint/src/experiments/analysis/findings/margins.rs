@@ -1,6 +1,6 @@
 //! Who wins which margin, and whether that is the optimiser whose norm it is.
 
-use crate::experiments::analysis::finals::{Finals, geometry, keys, runs};
+use crate::experiments::analysis::finals::{Finals, counted, geometry, keys, runs};
 use crate::experiments::analysis::summary::shares_first;
 use crate::experiments::analysis::words::{count, list, norm_name, power_of_ten, scientific};
 use crate::experiments::record::{ExperimentRecord, Finding, Group};
@@ -135,7 +135,7 @@ fn verdict(contestants: &[Contestant], name: &str) -> (String, Outcome) {
 /// `losses around 10^−5.0` or `losses between 10^−300.1 and 10^−12.0`.
 fn losses<'a>(record: &ExperimentRecord, groups: impl Iterator<Item = &'a Group>) -> String {
     let all =
-        Finals::over(groups.flat_map(|group| runs(record, group)).filter_map(|run| run.metrics.last("log10_loss")));
+        Finals::over(groups.flat_map(|group| counted(record, group)).filter_map(|run| run.metrics.last("log10_loss")));
     if all.count == 0 {
         "losses that were not recorded".to_owned()
     } else if all.high - all.low < 0.1 {

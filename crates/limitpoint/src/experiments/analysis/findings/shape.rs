@@ -1,6 +1,6 @@
 //! What the trained weights look like and how they do on new examples.
 
-use crate::experiments::analysis::finals::{Finals, geometry, keys, runs};
+use crate::experiments::analysis::finals::{Finals, counted, geometry, keys, runs};
 use crate::experiments::analysis::words::{count, list, percent};
 use crate::experiments::record::{ExperimentRecord, Finding, Group};
 
@@ -76,7 +76,7 @@ pub(super) fn balance(record: &ExperimentRecord, groups: &[Group]) -> Option<Fin
 pub(super) fn test_accuracy(record: &ExperimentRecord, groups: &[Group]) -> Option<Finding> {
     let mut finals: Vec<(&str, Finals)> = groups
         .iter()
-        .map(|g| (g.label.as_str(), Finals::over(runs(record, g).filter_map(|run| run.test_accuracy))))
+        .map(|g| (g.label.as_str(), Finals::over(counted(record, g).filter_map(|run| run.test_accuracy))))
         .filter(|(_, finals)| finals.count > 0)
         .collect();
     finals.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));

@@ -1,0 +1,132 @@
+//! Finding the data of a run again: where its recipe says, where they were when it began, and in the folder of data.
+//!
+//! A run knows the SHA-256 of its data; other data are refused, wherever they are found.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::RunError;
+use super::certify::run_folders;
+use super::config::read_config;
+use super::experiment::data_seed;
+use super::journal::hexadecimal;
+use super::manifest::RunManifest;
+use super::recipe::Recipe;
+use super::record::DataRecord;
+use super::task::Task;
+use crate::data::{DataError, DataSpec, DataSplit, Inputs, Targets, data_folder};
+use crate::numeric::Streams;
+
+/// Data and what is known about them.
+pub type Loaded = (DataSplit, DataRecord);
+
+/// What is known about data before they are read.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Known<'a> {
+    /// Their SHA-256; nothing for a run that begins.
+    pub sha256: Option<&'a str>,
+    /// Where their files were.
+    pub files: &'a [PathBuf],
+}
+
+/// Generates or reads data; `folder` is that of the run, for messages.
+pub(super) fn find_data(spec: &DataSpec, seed: u64, known: &Known, folder: &Path) -> Result<Loaded, RunError> {
+    let (mut tried, mut found, mut trouble) = (Vec::new(), None, None);
+    for candidate in candidates(spec, known) {
+        let paths: Vec<PathBuf> = candidate.paths().into_iter().map(Path::to_path_buf).collect();
+        if let Some(missing) = paths.iter().find(|path| !path.exists()) {
+            tried.push(missing.clone());
+            continue;
+        }
+        match candidate.load(&Streams::new(seed)) {
+            Ok(split) => {
+                let record = describe(&split);
+                if known.sha256.is_none_or(|expected| record.sha256 == expected) {
+                    return Ok((split, record));
+                }
+                found.get_or_insert((record.sha256, paths));
+            }
+            // a well-known set that was never fetched here
+            Err(error @ DataError::Missing { .. }) => return Err(error.into()),
+            Err(error) => {
+                trouble.get_or_insert(error);
+            }
+        }
+    }
+    let expected = known.sha256.map(str::to_owned);
+    match (found, trouble, expected) {
+        (Some((found, files)), _, Some(expected)) => {
+            Err(RunError::OtherData { folder: folder.to_path_buf(), files, expected, found })
+        }
+        (_, Some(error), None) => Err(error.into()),
+        // files that can no longer be read are not those of the run
+        (_, Some(error), Some(expected)) => {
+            Err(RunError::LostData { folder: folder.to_path_buf(), expected, why: error.to_string() })
+        }
+        (_, None, expected) => Err(RunError::NoData { tried, expected }),
+    }
+}
+
+/// The data a recipe trains on with one of its seeds, the first unless `seed` is given.
+pub fn experiment_data(recipe: &Recipe, seed: Option<u64>) -> Result<Loaded, RunError> {
+    let seed = recipe.data_seed.or(seed).or(recipe.seeds.first().copied()).unwrap_or(0);
+    find_data(&recipe.data, seed, &Known::default(), Path::new(""))
+}
+
+/// The data of a run's folder, checked to be those it was trained on; of an experiment's, those of its first run.
+pub fn run_data(folder: &Path) -> Result<Loaded, RunError> {
+    let folders = run_folders(folder)?;
+    let folder = folders.first().map_or(folder, PathBuf::as_path);
+    let manifest = RunManifest::load(folder)?;
+    let task = Task { label: manifest.label, recipe: read_config(folder)? };
+    let known = Known { sha256: Some(&manifest.data.sha256), files: &manifest.data_files };
+    find_data(&task.recipe.data, data_seed(&task), &known, folder)
+}
+
+/// The places where data may lie, the likeliest first.
+fn candidates(spec: &DataSpec, known: &Known) -> Vec<DataSpec> {
+    let paths = spec.paths();
+    let mut places = vec![spec.clone()];
+    if paths.is_empty() {
+        return places;
+    }
+    if known.files.len() == paths.len() {
+        let mut files = known.files.iter();
+        places.push(spec.with_paths(|path| files.next().cloned().unwrap_or_else(|| path.to_owned())));
+    }
+    if let Some(folder) = data_folder() {
+        places.push(spec.with_paths(|path| folder.join(path.file_name().unwrap_or_default())));
+    }
+    places.dedup();
+    places
+}
+
+/// Name, sizes and SHA-256 of the data.
+pub(super) fn describe(split: &DataSplit) -> DataRecord {
+    let mut digest = Sha256::new();
+    for data in std::iter::once(&split.train).chain(&split.test) {
+        digest.update((data.inputs.rows() as u64).to_le_bytes());
+        digest.update((data.inputs.cols() as u64).to_le_bytes());
+        match &data.inputs {
+            Inputs::Dense(inputs) => inputs.data.iter().for_each(|x| digest.update(x.to_le_bytes())),
+            Inputs::Sparse(inputs) => {
+                digest.update(b"sparse");
+                inputs.starts().iter().for_each(|start| digest.update((*start as u64).to_le_bytes()));
+                inputs.columns().iter().for_each(|column| digest.update(column.to_le_bytes()));
+                inputs.values().iter().for_each(|x| digest.update(x.to_le_bytes()));
+            }
+        }
+        match &data.targets {
+            Targets::Binary(y) | Targets::Values(y) => y.iter().for_each(|y| digest.update(y.to_le_bytes())),
+            Targets::Classes { labels, .. } => labels.iter().for_each(|y| digest.update((*y as u64).to_le_bytes())),
+        }
+    }
+    DataRecord {
+        name: split.train.name.clone(),
+        examples: split.train.len(),
+        test_examples: split.test.as_ref().map_or(0, crate::data::Dataset::len),
+        input_shape: split.train.input_shape.clone(),
+        sha256: hexadecimal(&digest),
+    }
+}

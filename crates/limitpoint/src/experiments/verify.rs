@@ -1,0 +1,344 @@
+//! Whether the files of a folder are those that were written, by the checksums they have.
+//!
+//! ```text
+//! manifest.json, judge.json    SHA-256 of all before it as the last entry
+//! config.toml, report.html     the same as a comment in the last line
+//! a finished run               SHA-256 of every other file in its manifest
+//! checkpoints/*.safetensors    SHA-256 in their metadata, whether the run is finished or not
+//! polished.safetensors         SHA-256 in its metadata
+//! figures/*.svg                SHA-256 in figures/SHA256SUMS, as `sha256sum -c` reads it
+//! certificate.json             every number made again from data and weights
+//! the data                     SHA-256 in the manifests
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::RunError;
+use super::certify::{CERTIFICATE_FILE, CheckedCertificate, check_certificate};
+use super::checkpoint::load_checkpoint;
+use super::claim::Claim;
+use super::config::{CONFIG_FILE, read_config};
+use super::experiment::data_seed;
+use super::files::{RecordError, create_folder, read_bytes, read_text, remove_file, write_atomically};
+use super::judge::JudgeRecord;
+use super::locate::{Known, find_data};
+use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunManifest, Status};
+use super::seal::{Seal, sum};
+use super::task::Task;
+use super::weights::check_weights;
+
+/// Name of the page of an experiment.
+pub const REPORT_FILE: &str = "report.html";
+/// Name of the list of checksums beside figures.
+const SUMS_FILE: &str = "SHA256SUMS";
+/// Files of a finished run besides its manifest and its checkpoints.
+const FILES: [&str; 5] = [CONFIG_FILE, "metrics.csv", "metrics.parquet", "histograms.jsonl", "portrait.json"];
+
+/// What [`verify`] found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Verification {
+    /// How many files were compared with their checksums.
+    pub files: usize,
+    /// What is damaged, changed or missing.
+    pub damage: Vec<Damage>,
+    /// What could not be checked, or is worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// A file that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it, and the remedy.
+    pub what: String,
+}
+
+impl Verification {
+    /// Notes damage; other troubles, such as files that may not be read, are returned.
+    fn take<T, E: Into<RunError>>(&mut self, outcome: Result<T, E>) -> Result<Option<T>, RunError> {
+        match outcome.map_err(Into::into) {
+            Ok(value) => Ok(Some(value)),
+            Err(RunError::Record(RecordError::Damaged { path, what })) => {
+                self.damage.push(Damage { path, what });
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Checks every file of an experiment's or a run's folder, and the data.
+pub fn verify(folder: &Path) -> Result<Verification, RunError> {
+    let found = look(folder);
+    let whole = found.as_ref().is_ok_and(|found| found.damage.is_empty());
+    if whole || (Claim::owner(folder).is_none() && folder.parent().and_then(Claim::owner).is_none()) {
+        return found;
+    }
+    // somebody writes there, and may have replaced a file together with its checksum
+    std::thread::sleep(Duration::from_millis(200));
+    look(folder)
+}
+
+fn look(folder: &Path) -> Result<Verification, RunError> {
+    let mut found = Verification::default();
+    if is_run(folder) {
+        verify_run(folder, &mut found)?;
+    } else if folder.join(MANIFEST_FILE).exists() || folder.join(CONFIG_FILE).exists() {
+        verify_experiment(folder, &mut found)?;
+    } else {
+        let what = "holds no experiment and no run; name the folder that `limitpoint run` wrote";
+        return Err(RecordError::refused(folder, what).into());
+    }
+    Ok(found)
+}
+
+/// Whether a folder is that of a single run.
+pub(super) fn is_run(folder: &Path) -> bool {
+    folder.join("checkpoints").is_dir() || RunManifest::load(folder).is_ok()
+}
+
+fn verify_experiment(folder: &Path, found: &mut Verification) -> Result<(), RunError> {
+    if let Some(owner) = Claim::owner(folder) {
+        found.notes.push(format!("{} is being written by {owner}", folder.display()));
+    }
+    let manifest = found.take(ExperimentManifest::load(folder))?;
+    found.take(read_config(folder))?;
+    found.files += 2;
+    let mut finished = true;
+    let runs = match manifest {
+        Some(manifest) => manifest.runs.into_iter().map(|entry| folder.join(entry.label.name)).collect(),
+        // without the list, what is there
+        None => folders_in(folder).into_iter().filter(|path| is_run(path)).collect::<Vec<_>>(),
+    };
+    for run in runs {
+        finished &= verify_run(&run, found)?;
+    }
+    if found.take(JudgeRecord::load(folder))?.is_some_and(|record| record.is_none()) && finished {
+        let what = "is missing; `limitpoint resume` writes it again";
+        found.damage.push(Damage { path: folder.join(JudgeRecord::FILE), what: what.into() });
+    }
+    let page = folder.join(REPORT_FILE);
+    match read_text(&page) {
+        Err(error) if error.is_missing() => {
+            found.notes.push(format!("{} is not there; `limitpoint report` writes it", page.display()));
+        }
+        Ok(text) if Seal::HTML.open(&text).is_none() => {
+            let what = "was changed after it was written; `limitpoint report` writes it anew";
+            found.damage.push(Damage { path: page, what: what.into() });
+        }
+        other => found.files += usize::from(found.take(other)?.is_some()),
+    }
+    verify_figures(&folder.join("figures"), found)
+}
+
+/// Whether the run is finished.
+fn verify_run(folder: &Path, found: &mut Verification) -> Result<bool, RunError> {
+    let recipe = found.take(read_config(folder))?;
+    found.files += 1;
+    let manifest = match found.take(RunManifest::find(folder))? {
+        Some(Some(manifest)) => manifest,
+        Some(None) => {
+            found.notes.push(format!("{} has not begun", folder.display()));
+            return Ok(false);
+        }
+        None => return Ok(true),
+    };
+    found.files += 1;
+    if manifest.status == Status::Finished {
+        found.files += manifest.files.len().saturating_sub(1);
+        for damage in manifest.damage(folder)? {
+            // a changed recipe has its own checksum
+            if recipe.is_some() || !damage.path.ends_with(CONFIG_FILE) {
+                found.damage.push(damage);
+            }
+        }
+    } else {
+        found.notes.push(format!("{} is not finished: {}", folder.display(), manifest.stop));
+        for path in files_in(&folder.join("checkpoints"), "safetensors") {
+            match load_checkpoint(&path) {
+                // whoever writes there has removed an old one
+                Err(error) if error.is_missing() => {}
+                other => found.files += usize::from(found.take(other)?.is_some()),
+            }
+        }
+    }
+    if let Some(recipe) = recipe.filter(|_| !manifest.data.sha256.is_empty()) {
+        let task = Task { label: manifest.label.clone(), recipe };
+        let known = Known { sha256: Some(&manifest.data.sha256), files: &manifest.data_files };
+        match find_data(&task.recipe.data, data_seed(&task), &known, folder) {
+            Ok(_) => {}
+            Err(error) if error.is_damage() => {
+                found.damage.push(Damage { path: folder.to_path_buf(), what: format!("has other data: {error}") });
+            }
+            Err(error) => found.notes.push(format!("{}: the data were not checked: {error}", folder.display())),
+        }
+    }
+    verify_products(folder, &manifest, found)?;
+    Ok(manifest.status == Status::Finished)
+}
+
+/// What the judge made of a run.
+fn verify_products(folder: &Path, manifest: &RunManifest, found: &mut Verification) -> Result<(), RunError> {
+    for path in files_in(folder, "safetensors") {
+        found.files += 1;
+        found.take(check_weights(&path))?;
+    }
+    for path in files_in(folder, "json").into_iter().filter(|path| path.to_string_lossy().ends_with(CERTIFICATE_FILE)) {
+        found.files += 1;
+        let other_end = |checked: &CheckedCertificate| {
+            let certificate = &checked.certificate;
+            path.ends_with(CERTIFICATE_FILE)
+                && certificate.run == manifest.label.name
+                && Some(&certificate.weights.sha256) != manifest.weights_sha256.as_ref()
+        };
+        match check_certificate(&path) {
+            Ok(checked) if other_end(&checked) => found.notes.push(format!(
+                "{} is of other weights than those the run ended with; certify it again",
+                path.display()
+            )),
+            Ok(checked) => found.damage.extend(checked.disagreements.iter().map(|disagreement| Damage {
+                path: path.clone(),
+                what: format!("does not hold: {disagreement}; certify the run again"),
+            })),
+            // the data were spoken of already
+            Err(RunError::OtherData { .. } | RunError::NoData { .. } | RunError::LostData { .. }) => {}
+            // and so were the weights
+            Err(RunError::Record(RecordError::Damaged { path: weights, .. })) if weights != path => {}
+            Err(error) => {
+                found.damage.push(Damage { path, what: format!("does not hold: {error}; certify the run again") });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn verify_figures(folder: &Path, found: &mut Verification) -> Result<(), RunError> {
+    let list = folder.join(SUMS_FILE);
+    let text = match read_text(&list) {
+        Err(error) if error.is_missing() => {
+            if !files_in(folder, "svg").is_empty() {
+                let what = "is missing; `limitpoint report --svg` writes it again";
+                found.damage.push(Damage { path: list, what: what.into() });
+            }
+            return Ok(());
+        }
+        other => found.take(other)?.unwrap_or_default(),
+    };
+    found.files += 1;
+    let mut names = Vec::new();
+    for line in text.split_inclusive('\n') {
+        match line.strip_suffix('\n').and_then(|line| line.split_once("  ")) {
+            Some((stated, name)) if stated.len() == 64 => {
+                names.push(folder.join(name));
+                if let Some(damage) = compare(&folder.join(name), stated)? {
+                    let what = format!("{}, by {SUMS_FILE}; `limitpoint report --svg` writes both again", damage.what);
+                    found.damage.push(Damage { what, ..damage });
+                }
+                found.files += 1;
+            }
+            _ => {
+                let what = "is damaged; `limitpoint report --svg` writes it again";
+                found.damage.push(Damage { path: list.clone(), what: what.into() });
+            }
+        }
+    }
+    for path in files_in(folder, "svg").into_iter().filter(|path| !names.contains(path)) {
+        let what = format!("is not in {SUMS_FILE}; `limitpoint report --svg` writes both again");
+        found.damage.push(Damage { path, what });
+    }
+    Ok(())
+}
+
+/// Writes `figures/NAME.svg` of an experiment and the list of their checksums, in place of what is there.
+pub fn save_figures<'a>(
+    folder: &Path,
+    figures: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<Vec<PathBuf>, RecordError> {
+    let folder = folder.join("figures");
+    create_folder(&folder)?;
+    let (mut paths, mut list) = (Vec::new(), String::new());
+    for (name, svg) in figures {
+        let file = format!("{name}.svg");
+        list += &format!("{}  {file}\n", sum(svg.as_bytes()));
+        write_atomically(&folder.join(&file), svg.as_bytes())?;
+        paths.push(folder.join(file));
+    }
+    // figures of an earlier page that this one does not have
+    for path in files_in(&folder, "svg").into_iter().filter(|path| !paths.contains(path)) {
+        remove_file(&path)?;
+    }
+    write_atomically(&folder.join(SUMS_FILE), list.as_bytes())?;
+    Ok(paths)
+}
+
+/// Writes `report.html` with its checksum.
+pub fn save_page(folder: &Path, page: &str) -> Result<PathBuf, RecordError> {
+    let path = folder.join(REPORT_FILE);
+    write_atomically(&path, Seal::HTML.close(page).as_bytes())?;
+    Ok(path)
+}
+
+impl RunManifest {
+    /// Enters the checksums of all files of a run that has just ended.
+    pub(super) fn list_files(&mut self, folder: &Path) -> Result<(), RecordError> {
+        let checkpoints = files_in(&folder.join("checkpoints"), "safetensors")
+            .into_iter()
+            .map(|path| format!("checkpoints/{}", path.file_name().unwrap_or_default().to_string_lossy()));
+        let names = FILES.iter().map(|&name| name.to_owned()).chain(checkpoints);
+        self.files = names
+            .map(|name| Ok((name.clone(), sum(&read_bytes(&folder.join(&name))?))))
+            .collect::<Result<_, RecordError>>()?;
+        Ok(())
+    }
+
+    /// The files of a finished run that are not as it left them.
+    fn damage(&self, folder: &Path) -> Result<Vec<Damage>, RecordError> {
+        let mut damage = Vec::new();
+        for (name, stated) in &self.files {
+            damage.extend(compare(&folder.join(name), stated)?);
+        }
+        Ok(damage)
+    }
+
+    /// An error for the first file of a finished run that is not as it left it.
+    pub(super) fn check_files(&self, folder: &Path) -> Result<(), RecordError> {
+        let remedy = format!(
+            "; restore it, or remove {} and resume: what is damaged is made again from the last good checkpoint",
+            folder.join(MANIFEST_FILE).display()
+        );
+        match self.damage(folder)?.into_iter().next() {
+            Some(Damage { path, what }) => Err(RecordError::Damaged { path, what: what + &remedy }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Compares a file with its checksum.
+fn compare(path: &Path, stated: &str) -> Result<Option<Damage>, RecordError> {
+    let what = match read_bytes(path).map(|bytes| sum(&bytes)) {
+        Ok(found) if found == stated => return Ok(None),
+        Ok(found) => format!("is not as it was written: its SHA-256 is {found}, and was {stated}"),
+        Err(error) if error.is_missing() => format!("is missing; its SHA-256 was {stated}"),
+        Err(error) => return Err(error),
+    };
+    Ok(Some(Damage { path: path.to_path_buf(), what }))
+}
+
+/// The files of a folder with this ending, by name; none if there is no such folder.
+fn files_in(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == ending)).collect();
+    files.sort();
+    files
+}
+
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
