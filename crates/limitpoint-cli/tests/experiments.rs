@@ -101,7 +101,8 @@ fn runs_that_end_in_trouble_exit_with_one_and_say_why() {
     let out = home.path("trouble");
     let output = run_quick(&out, &["schedule=constant(rate=1e30)", "stop.steps=50", "--quiet"]);
     assert_eq!(output.status.code(), Some(1), "{} {}", stdout(&output), stderr(&output));
-    assert!(stdout(&output).contains("gradient-seed0: "), "{}", stdout(&output));
+    let text = stdout(&output);
+    assert!(text.contains("1 of 1 runs failed:\n  gradient-seed0  not a finite number at step"), "{text}");
 }
 
 #[test]
@@ -162,7 +163,8 @@ fn print_config_resolves_without_running_and_the_schema_knows_its_keys() {
 #[test]
 fn every_verb_has_examples_in_its_help() {
     let help = stdout(&limitpoint(&["--help"]));
-    let verbs = ["run", "resume", "report", "list", "compare", "data", "bench", "schema", "completions", "doctor"];
+    let verbs =
+        ["run", "resume", "report", "list", "compare", "verify", "data", "bench", "schema", "completions", "doctor"];
     for verb in verbs {
         assert!(help.lines().any(|line| line.trim_start().starts_with(verb)), "{verb}");
         let text = stdout(&limitpoint(&[verb, "--help"]));
