@@ -252,6 +252,7 @@ pub fn use_data_folder(folder: Option<&Path>) {
 }
 
 /// The first Ctrl-C asks all runs to stop with a checkpoint, the second ends at once.
+#[expect(clippy::exit, reason = "who asks twice wants no checkpoint and no destructors; files are whole at any moment")]
 fn catch_interrupts() -> anyhow::Result<Arc<AtomicBool>> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupt);

@@ -51,8 +51,11 @@ pub struct Instance {
     pub settings: Vec<Setting>,
 }
 
+/// Where formulas and references come from, for concepts that have them.
+type Catalogue = Option<fn() -> Vec<CatalogueEntry>>;
+
 /// Definitions with a word of their own, and their catalogues.
-const NAMED: &[(&str, &str, Option<fn() -> Vec<CatalogueEntry>>)] = &[
+const NAMED: &[(&str, &str, Catalogue)] = &[
     ("OptimiserSpec", "optimisers", Some(OptimiserSpec::catalogue)),
     ("FlowSpec", "flows", None),
     ("ScheduleSpec", "schedules", Some(ScheduleSpec::catalogue)),
@@ -178,7 +181,7 @@ fn table(key: &str, site: &Value) -> Option<Instance> {
 }
 
 /// The choices of a definition; none if it is no choice.
-fn choices(concept: &str, site: &Value, catalogue: Option<fn() -> Vec<CatalogueEntry>>) -> Vec<Instance> {
+fn choices(concept: &str, site: &Value, catalogue: Catalogue) -> Vec<Instance> {
     let known = catalogue.map(|list| list()).unwrap_or_default();
     let instance = |key: &str, meaning: String, settings: Vec<Setting>| {
         let entry = known.iter().find(|entry| entry.key == key);

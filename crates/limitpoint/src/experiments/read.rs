@@ -18,7 +18,9 @@ pub(super) fn read<T: DeserializeOwned>(node: &Node) -> Result<T, RecipeError> {
 /// Refuses values that are written as numbers and are none.
 fn require_numbers(node: &Node, key: &str) -> Result<(), RecipeError> {
     match &node.kind {
-        Kind::Float(number) if !number.is_finite() && !(key == "p" && *number == f64::INFINITY) => {
+        // the exponent of ℓ∞
+        Kind::Float(f64::INFINITY) if key == "p" => Ok(()),
+        Kind::Float(number) if !number.is_finite() => {
             let named = if key.is_empty() { "this".to_owned() } else { format!("'{key}'") };
             Err(RecipeError::value(&node.spot, format!("{named} should be a finite number, but is {number}")))
         }
