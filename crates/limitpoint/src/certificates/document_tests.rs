@@ -104,6 +104,12 @@ fn changed_numbers_are_found_one_by_one() {
     let more = |x: Interval| Interval::new(x.lo * (1.0 + 1e-6), x.hi * (1.0 + 1e-6));
     change(MarginEvidence { achieved: more(evidence.achieved), ..evidence.clone() }, "achieved");
     change(MarginEvidence { optimum: more(evidence.optimum), ..evidence.clone() }, "optimum");
+    // bounds that are moved a little are false on one side
+    for share in [9e-10, -9e-10, 1e-12, -1e-12] {
+        let moved = |x: Interval| Interval::new(x.lo * (1.0 + share), x.hi * (1.0 + share));
+        change(MarginEvidence { achieved: moved(evidence.achieved), ..evidence.clone() }, "achieved");
+        change(MarginEvidence { optimum: moved(evidence.optimum), ..evidence.clone() }, "optimum");
+    }
     change(MarginEvidence { gap: Interval::new(0.0, 1e-4), ..evidence.clone() }, "gap");
     change(MarginEvidence { gap: Interval::WHOLE, ..evidence.clone() }, "gap");
     change(MarginEvidence { rows: vec![0.6, 0.4], ..evidence.clone() }, "optimum");

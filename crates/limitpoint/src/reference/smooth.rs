@@ -6,7 +6,14 @@
 //! H_A u = 1,     H_Aᵀ π = ∇‖u‖_p,     π ≥ 0          γ* = 1/‖u‖_p
 //! ```
 //!
-//! a square system in (u, π) whose matrix is [−∇²‖u‖, H_Aᵀ; H_A, 0]. Near the answer of a solver in doubles a few steps
+//! a square system in (u, π) whose matrix is [−∇²‖u‖, H_Aᵀ; H_A, 0]. For p < 2 the curvature is infinite where an entry is
+//! 0; there u is a smooth function of the combination of the rows, and π alone is unknown:
+//!
+//! ```text
+//! H_A φ(H_Aᵀ π) = 1,     φ(g) = sgn(g)|g|^(q−1),     q = p/(p − 1)
+//! ```
+//!
+//! Near the answer of a solver in doubles a few steps
 //! are enough; rows of negative weight leave the set, violated ones join it. Path following is not: the curvature of the ball is multiplied by the margin, and a margin far below the
 //! size of the rows leaves next to nothing of it. What comes out is judged by the bounds it proves.
 
@@ -41,7 +48,10 @@ pub(super) fn newton(problem: &MarginProblem, solution: &MarginSolution) -> Opti
         if tight.is_empty() || tight.len() + entries.len() > LARGEST {
             return None;
         }
-        let (next, weights) = solve(problem, p, (&entries, &tight, unit), u.clone())?;
+        let (next, weights) = match p < 2.0 {
+            true => solve_dual(problem, p / (p - 1.0), (&entries, &tight, unit), &solution.multipliers.rows)?,
+            false => solve(problem, p, (&entries, &tight, unit), u.clone())?,
+        };
         let least = (0..tight.len()).min_by(|&a, &b| weights[a].value().total_cmp(&weights[b].value()))?;
         if weights[least].value() < 0.0 {
             tight.remove(least);
@@ -103,15 +113,60 @@ fn solve(
         }
         eliminate(&mut matrix, &mut right)?;
         let size = right[..d].iter().map(|x| x.value().abs()).fold(0.0, f64::max);
-        // for p < 2 the curvature is infinite where an entry is 0: a step comes near to that, not across
-        let room = |(u, step): (&Precise, &Precise)| 0.9 * (u.value() / step.value()).abs();
-        let crossing = u.iter().zip(&right).filter(|(u, step)| p < 2.0 && u.value() * (**u + **step).value() < 0.0);
-        let fraction = crossing.map(room).fold(1.0, f64::min);
-        u.iter_mut().zip(&right).for_each(|(u, step)| *u += step.times(fraction));
+        u.iter_mut().zip(&right).for_each(|(u, step)| *u += *step);
         weights.copy_from_slice(&right[d..]);
         if size < 1e-28 * u.iter().map(|x| x.value().abs()).fold(0.0, f64::max) {
             break;
         }
     }
+    u.iter().chain(&weights).all(|x| x.is_finite()).then_some((u, weights))
+}
+
+/// The same for p < 2, in the weights alone; `q` is the dual exponent.
+fn solve_dual(
+    problem: &MarginProblem,
+    q: f64,
+    (entries, tight, unit): (&[usize], &[usize], f64),
+    start: &[f64],
+) -> Option<(Vec<Precise>, Vec<Precise>)> {
+    let (d, k) = (entries.len(), tight.len());
+    let h = |a: usize, j: usize| problem.rows.row(tight[a])[entries[j]] / unit;
+    let combined = |weights: &[Precise]| -> Vec<Precise> {
+        (0..d).map(|j| (0..k).fold(Precise::default(), |sum, a| sum + weights[a].times(h(a, j)))).collect()
+    };
+    let image = |g: &[Precise]| -> Vec<Precise> {
+        let power = |g: &Precise| g.size().power(q - 1.0);
+        g.iter().map(|g| if g.value() < 0.0 { -power(g) } else { power(g) }).collect()
+    };
+    let margin = |u: &[Precise], a: usize| (0..d).fold(Precise::default(), |sum, j| sum + u[j].times(h(a, j)));
+    let mut weights: Vec<Precise> = tight.iter().map(|&i| Precise::from(start[i])).collect();
+    // the margins have degree q − 1 in the weights, so a factor brings them near 1
+    let u = image(&combined(&weights));
+    let mean = (0..k).map(|a| margin(&u, a).value()).sum::<f64>() / k as f64;
+    if !(mean > 0.0 && mean.is_finite()) {
+        return None;
+    }
+    let factor = mean.powf(-(q - 1.0).recip());
+    weights.iter_mut().for_each(|w| *w = w.times(factor));
+    for _ in 0..STEPS {
+        let g = combined(&weights);
+        let u = image(&g);
+        let slopes: Vec<Precise> = g.iter().map(|g| g.size().power(q - 2.0).times(q - 1.0)).collect();
+        let mut matrix = Table::<Precise>::zeros(k, k);
+        for a in 0..k {
+            for b in 0..k {
+                let sum = (0..d).fold(Precise::default(), |sum, j| sum + slopes[j].times(h(a, j)).times(h(b, j)));
+                matrix[(a, b)] = sum;
+            }
+        }
+        let mut step: Vec<Precise> = (0..k).map(|a| Precise::from(1.0) - margin(&u, a)).collect();
+        eliminate(&mut matrix, &mut step)?;
+        weights.iter_mut().zip(&step).for_each(|(w, step)| *w += *step);
+        let size = |x: &[Precise]| x.iter().map(|x| x.value().abs()).fold(0.0, f64::max);
+        if size(&step) < 1e-28 * size(&weights) {
+            break;
+        }
+    }
+    let u = image(&combined(&weights));
     u.iter().chain(&weights).all(|x| x.is_finite()).then_some((u, weights))
 }
