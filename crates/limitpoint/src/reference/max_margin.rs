@@ -116,10 +116,12 @@ fn solve(problem: &MarginProblem) -> Result<MaxMargin, ReferenceError> {
             let cone: Vec<f64> =
                 multipliers.cone.iter().map(|s| if problem.semidefinite { *s } else { s.max(0.0) }).collect();
             proof.offer(&direction, &start, &cone)?;
-            if proof.bracket.relative_gap() > OPTIMAL_GAP
-                && let Some((direction, rows)) = smooth::newton(problem, &solution)
-            {
-                proof.offer(&direction, &rows, &[])?;
+            for form in smooth::Form::ALL {
+                if proof.bracket.relative_gap() > OPTIMAL_GAP
+                    && let Some((direction, rows)) = smooth::newton(problem, &solution, form)
+                {
+                    proof.offer(&direction, &rows, &[])?;
+                }
             }
         }
         Err(ReferenceError::NoConvergence { .. }) => {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! a square system in (u, π) whose matrix is [−∇²‖u‖, H_Aᵀ; H_A, 0]. For p < 2 the curvature is infinite where an entry is
-//! 0; there u is a smooth function of the combination of the rows, and π alone is unknown:
+//! 0; there u is a smooth function of the combination of the rows, and π alone can be the unknown:
 //!
 //! ```text
 //! H_A φ(H_Aᵀ π) = 1,     φ(g) = sgn(g)|g|^(q−1),     q = p/(p − 1)
@@ -31,9 +31,27 @@ const ROUNDS: usize = 40;
 /// Unknowns up to which a dense factorisation in precise numbers is worth its time.
 const LARGEST: usize = 400;
 
+/// What Newton's method is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// u and π.
+    Both,
+    /// π alone, of which u is a function.
+    Weights,
+}
+
+impl Form {
+    /// In the order in which they are tried.
+    pub(super) const ALL: [Self; 2] = [Self::Both, Self::Weights];
+}
+
 /// A direction and weights of all rows near a solution in doubles; nothing for other norms, or where Newton's method
 /// fails.
-pub(super) fn newton(problem: &MarginProblem, solution: &MarginSolution) -> Option<(Vec<Precise>, Vec<Precise>)> {
+pub(super) fn newton(
+    problem: &MarginProblem,
+    solution: &MarginSolution,
+    form: Form,
+) -> Option<(Vec<Precise>, Vec<Precise>)> {
     let NormSpec::Lp { p } = problem.norm else { return None };
     if p <= 1.0 || p.is_infinite() || solution.direction.is_empty() {
         return None;
@@ -48,9 +66,9 @@ pub(super) fn newton(problem: &MarginProblem, solution: &MarginSolution) -> Opti
         if tight.is_empty() || tight.len() + entries.len() > LARGEST {
             return None;
         }
-        let (next, weights) = match p < 2.0 {
-            true => solve_dual(problem, p / (p - 1.0), (&entries, &tight, unit), &solution.multipliers.rows)?,
-            false => solve(problem, p, (&entries, &tight, unit), u.clone())?,
+        let (next, weights) = match form {
+            Form::Weights => solve_dual(problem, p / (p - 1.0), (&entries, &tight, unit), &solution.multipliers.rows)?,
+            Form::Both => solve(problem, p, (&entries, &tight, unit), u.clone())?,
         };
         let least = (0..tight.len()).min_by(|&a, &b| weights[a].value().total_cmp(&weights[b].value()))?;
         if weights[least].value() < 0.0 {
@@ -113,7 +131,11 @@ fn solve(
         }
         eliminate(&mut matrix, &mut right)?;
         let size = right[..d].iter().map(|x| x.value().abs()).fold(0.0, f64::max);
-        u.iter_mut().zip(&right).for_each(|(u, step)| *u += *step);
+        // for p < 2 a step comes near to where an entry is 0, not across
+        let room = |(u, step): (&Precise, &Precise)| 0.9 * (u.value() / step.value()).abs();
+        let crossing = u.iter().zip(&right).filter(|(u, step)| p < 2.0 && u.value() * (**u + **step).value() < 0.0);
+        let fraction = crossing.map(room).fold(1.0, f64::min);
+        u.iter_mut().zip(&right).for_each(|(u, step)| *u += step.times(fraction));
         weights.copy_from_slice(&right[d..]);
         if size < 1e-28 * u.iter().map(|x| x.value().abs()).fold(0.0, f64::max) {
             break;
@@ -122,7 +144,7 @@ fn solve(
     u.iter().chain(&weights).all(|x| x.is_finite()).then_some((u, weights))
 }
 
-/// The same for p < 2, in the weights alone; `q` is the dual exponent.
+/// The same in the weights alone; `q` is the dual exponent.
 fn solve_dual(
     problem: &MarginProblem,
     q: f64,
