@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use super::inseparable::combine_to_zero;
 use super::margin::{FALLS, prune, solve_margin, spread, worst};
-use super::max_margin::{MarginStatus, MaxMargin, max_margin};
+use super::max_margin::{MarginStatus, MaxMargin, judged, max_margin};
 use super::{MarginProblem, ReferenceError, proven_margin};
 use crate::data::{Dataset, Targets};
 use crate::linalg::{Matrix, Precise, add_scaled, matmul_nt, norm2};
@@ -107,15 +107,15 @@ impl ClassRows<'_> {
         let (mut iterations, mut last) = (0, f64::INFINITY);
         loop {
             let problem = self.problem(&set, norm)?;
-            let solution = solve_margin(&problem)?;
+            let mut solution = solve_margin(&problem)?;
             iterations += solution.iterations;
+            solution.iterations = iterations;
             let upper = solution.bracket.upper;
             let margins = self.margins(&solution.direction);
             let violated = worst(&margins, &set, upper);
             // no direction separates even these rows, or it separates all
             if solution.bracket.lower <= 0.0 || violated.is_empty() {
-                let mut found = max_margin(&problem)?;
-                found.iterations += iterations;
+                let found = judged(&problem, Ok(solution.clone()))?;
                 if found.status == MarginStatus::NotSeparable || violated.is_empty() {
                     return self.judged(found, &set, norm);
                 }

@@ -78,9 +78,6 @@ pub(super) fn solve_in_pieces(
         // no direction separates even these rows: more of them change nothing
         let nothing = set.rows.iter().any(|&i| margins[i] <= 0.0);
         let falls = best.as_ref().is_none_or(|old| solution.bracket.upper < FALLS * old.bracket.upper);
-        if set.rows.len() < problem.rows.rows && falls {
-            prune(&mut set.rows, &local.rows);
-        }
         best = Some(match best {
             Some(old) if old.bracket.relative_gap() < solution.bracket.relative_gap() => old,
             _ => solution,
@@ -88,11 +85,33 @@ pub(super) fn solve_in_pieces(
         if nothing || (violated.0.is_empty() && violated.1.is_empty()) {
             break;
         }
+        if set.rows.len() < problem.rows.rows && falls {
+            prune(&mut set.rows, &local.rows);
+        }
         set.add(violated);
     }
     let mut solution = best.expect("the loop sets it before it ends");
     solution.iterations = iterations;
-    Ok(super::refine::refine(problem, ball.as_ref(), solution))
+    if set.is_whole(problem) {
+        return Ok(super::refine::refine(problem, ball.as_ref(), solution));
+    }
+    // the last digits on the rows of the set, judged on all
+    let reduced = set.reduce(problem);
+    let rows = set.rows.iter().map(|&i| solution.multipliers.rows[i]).collect();
+    let direction = solution.direction.clone();
+    if !problem.kinks.is_empty() || !problem.cone.is_empty() {
+        return Ok(solution);
+    }
+    let (local, _) = assemble(&reduced, direction, Multipliers::of_rows(rows), iterations)?;
+    let local = super::refine::refine(&reduced, ball.as_ref(), local);
+    let (refined, _) = assemble(problem, local.direction, set.expand(problem, &local.multipliers), iterations)?;
+    if refined.bracket.lower > solution.bracket.lower {
+        (solution.bracket.lower, solution.direction) = (refined.bracket.lower, refined.direction);
+    }
+    if refined.bracket.upper < solution.bracket.upper {
+        (solution.bracket.upper, solution.multipliers) = (refined.bracket.upper, refined.multipliers);
+    }
+    Ok(solution)
 }
 
 /// Solves an ℓ2 margin problem that is known only by the Gram matrix ⟨h_i, h_j⟩ of its rows.
@@ -301,8 +320,10 @@ pub(super) fn assemble(
     let total: f64 = multipliers.rows.iter().sum();
     let all = multipliers.rows.iter_mut().chain(&mut multipliers.kinks).chain(&mut multipliers.cone);
     all.for_each(|x| *x /= total);
-    let bracket = problem.bracket(&v, &multipliers)?;
     let margins = problem.margins(&v);
+    let mut norm = problem.norm.build(&problem.layout)?;
+    let lower = problem.lower_bound_of(&mut *norm, &v, &margins);
+    let bracket = Bracket { lower, upper: problem.upper_bound(&mut *norm, &multipliers)? };
     Ok((MarginSolution { bracket, direction: v, multipliers, iterations }, margins))
 }
 

@@ -103,11 +103,19 @@ fn rescaled(problem: &MarginProblem) -> (std::borrow::Cow<'_, MarginProblem>, f6
 }
 
 fn solve(problem: &MarginProblem) -> Result<MaxMargin, ReferenceError> {
+    judged(problem, solve_margin(problem))
+}
+
+/// What a solution, or the failure to find one, comes to: proven, and narrowed where that is not enough.
+pub(super) fn judged(
+    problem: &MarginProblem,
+    solution: Result<MarginSolution, ReferenceError>,
+) -> Result<MaxMargin, ReferenceError> {
     let precise = |x: &[f64]| x.iter().map(|x| Precise::from(x.max(0.0))).collect::<Vec<_>>();
     let mut proof = Proof::new(problem);
     let mut iterations = 0;
     let mut start = Vec::new();
-    match solve_margin(problem) {
+    match solution {
         Ok(solution) => {
             let MarginSolution { direction, multipliers, .. } = &solution;
             iterations = solution.iterations;

@@ -21,6 +21,11 @@ use crate::norms::{Norm, NormSpec};
 use crate::numeric::compensated_dot;
 use crate::params::ParamLayout;
 
+/// Rows from which on not all margins are summed with compensation.
+const MANY: usize = 2000;
+/// How near to the smallest margin that matters, as a share of the largest.
+const NEAR: f64 = 1e-6;
+
 /// A vector with few entries, as runs of (first entry, values).
 pub type SparseRow = Vec<(usize, Vec<f64>)>;
 
@@ -193,8 +198,20 @@ impl MarginProblem {
     }
 
     /// The margin of every row at v: ⟨h_i, v⟩ + Σ min(0, ⟨c_k, v⟩).
+    ///
+    /// Of many rows only those near the smallest are summed with compensation: the others only have to be above it.
     pub fn margins(&self, v: &[f64]) -> Vec<f64> {
-        let mut margins: Vec<f64> = (0..self.rows.rows).map(|i| compensated_dot(self.rows.row(i), v)).collect();
+        let exact = |i: usize| compensated_dot(self.rows.row(i), v);
+        let mut margins: Vec<f64> = match self.rows.rows > MANY {
+            false => (0..self.rows.rows).map(exact).collect(),
+            true => (0..self.rows.rows).map(|i| dot(self.rows.row(i), v)).collect(),
+        };
+        if self.rows.rows > MANY {
+            let least = margins.iter().copied().fold(f64::INFINITY, f64::min);
+            let near = least + NEAR * margins.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            let close = margins.iter_mut().enumerate().filter(|(_, margin)| **margin <= near);
+            close.for_each(|(i, margin)| *margin = exact(i));
+        }
         self.kinks.iter().for_each(|kink| margins[kink.row] += sparse_dot(&kink.change, v).min(0.0));
         margins
     }
@@ -224,6 +241,11 @@ impl MarginProblem {
     }
 
     fn lower_bound(&self, norm: &mut dyn Norm, v: &[f64]) -> f64 {
+        self.lower_bound_of(norm, v, &self.margins(v))
+    }
+
+    /// The lower bound from the margins of all rows at v.
+    pub(super) fn lower_bound_of(&self, norm: &mut dyn Norm, v: &[f64], margins: &[f64]) -> f64 {
         let size = norm.value(v);
         let length = norm2(v);
         let violated = |row: &SparseRow| {
@@ -234,10 +256,10 @@ impl MarginProblem {
             return f64::NEG_INFINITY;
         }
         // at v = 0 every margin is 0
-        if size == 0.0 { 0.0 } else { self.margins(v).into_iter().fold(f64::INFINITY, f64::min) / size }
+        if size == 0.0 { 0.0 } else { margins.iter().copied().fold(f64::INFINITY, f64::min) / size }
     }
 
-    fn upper_bound(&self, norm: &mut dyn Norm, multipliers: &Multipliers) -> Result<f64, ReferenceError> {
+    pub(super) fn upper_bound(&self, norm: &mut dyn Norm, multipliers: &Multipliers) -> Result<f64, ReferenceError> {
         let clean = self.clean(multipliers);
         let total: f64 = clean.rows.iter().sum();
         let z = self.combine(&clean);
