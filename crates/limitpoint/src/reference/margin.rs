@@ -36,6 +36,19 @@ pub struct MarginSolution {
     pub iterations: usize,
 }
 
+impl MarginSolution {
+    /// The better direction and the better multipliers of two, each by its own bound.
+    fn better_halves(mut self, other: Self) -> Self {
+        if other.bracket.lower > self.bracket.lower {
+            (self.bracket.lower, self.direction) = (other.bracket.lower, other.direction);
+        }
+        if other.bracket.upper < self.bracket.upper {
+            (self.bracket.upper, self.multipliers) = (other.bracket.upper, other.multipliers);
+        }
+        self
+    }
+}
+
 /// Solves a margin problem.
 ///
 /// ```
@@ -65,6 +78,7 @@ pub(super) fn solve_in_pieces(
     let mut set = WorkingSet::first(problem, whole, first);
     let mut iterations = 0;
     let mut best: Option<MarginSolution> = None;
+    let mut nothing;
     loop {
         let reduced = set.reduce(problem);
         let (v, local, steps) = match &ball {
@@ -76,11 +90,11 @@ pub(super) fn solve_in_pieces(
         let (solution, margins) = assemble(problem, v, multipliers, iterations)?;
         let violated = set.violations(problem, &solution.direction, &margins, solution.bracket.upper);
         // no direction separates even these rows: more of them change nothing
-        let nothing = set.rows.iter().any(|&i| margins[i] <= 0.0);
+        nothing = set.rows.iter().any(|&i| margins[i] <= 0.0);
         let falls = best.as_ref().is_none_or(|old| solution.bracket.upper < FALLS * old.bracket.upper);
         best = Some(match best {
-            Some(old) if old.bracket.relative_gap() < solution.bracket.relative_gap() => old,
-            _ => solution,
+            Some(old) => old.better_halves(solution),
+            None => solution,
         });
         if nothing || (violated.0.is_empty() && violated.1.is_empty()) {
             break;
@@ -99,19 +113,13 @@ pub(super) fn solve_in_pieces(
     let reduced = set.reduce(problem);
     let rows = set.rows.iter().map(|&i| solution.multipliers.rows[i]).collect();
     let direction = solution.direction.clone();
-    if !problem.kinks.is_empty() || !problem.cone.is_empty() {
+    if !problem.kinks.is_empty() || !problem.cone.is_empty() || solution.bracket.upper <= 0.0 || nothing {
         return Ok(solution);
     }
     let (local, _) = assemble(&reduced, direction, Multipliers::of_rows(rows), iterations)?;
     let local = super::refine::refine(&reduced, ball.as_ref(), local);
     let (refined, _) = assemble(problem, local.direction, set.expand(problem, &local.multipliers), iterations)?;
-    if refined.bracket.lower > solution.bracket.lower {
-        (solution.bracket.lower, solution.direction) = (refined.bracket.lower, refined.direction);
-    }
-    if refined.bracket.upper < solution.bracket.upper {
-        (solution.bracket.upper, solution.multipliers) = (refined.bracket.upper, refined.multipliers);
-    }
-    Ok(solution)
+    Ok(solution.better_halves(refined))
 }
 
 /// Solves an ℓ2 margin problem that is known only by the Gram matrix ⟨h_i, h_j⟩ of its rows.
