@@ -8,6 +8,7 @@
 //! binary problem of d weights. Pairs are tried first, nearest means first, where the whole has very many rows.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use super::inseparable::combine_to_zero;
 use super::margin::{FALLS, prune, solve_margin, spread, worst};
@@ -155,7 +156,9 @@ impl ClassRows<'_> {
         let error: Vec<f64> = (0..self.inputs.rows).map(|i| share * norm2(self.inputs.row(i)) + 1e-290).collect();
         let of = |row: usize| error[row / (self.count - 1)];
         let ceiling = (0..plain.len()).map(|row| plain[row] + of(row)).fold(f64::INFINITY, f64::min);
-        let needed: Vec<usize> = (0..plain.len()).filter(|&row| !(plain[row] - of(row) > ceiling)).collect();
+        let needed: Vec<usize> = (0..plain.len())
+            .filter(|&row| (plain[row] - of(row)).partial_cmp(&ceiling) != Some(Ordering::Greater))
+            .collect();
         let low = |at: usize| found.direction_low.get(at).copied().unwrap_or(0.0);
         let v: Vec<Precise> = v.iter().enumerate().map(|(at, x)| Precise { high: *x, low: low(at) }).collect();
         let mut least = f64::INFINITY;

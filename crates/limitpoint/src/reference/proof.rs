@@ -16,6 +16,8 @@
 //! γ* ≤ ‖Σ p_i H_i + M + εI‖_*/Σp        ε ≥ −λ_min((M + Mᵀ)/2)
 //! ```
 
+use std::cmp::Ordering;
+
 use super::{MarginProblem, ReferenceError};
 use crate::intervals::{ExactSum, Interval, Spectrum, enclosed_dual_norm, enclosed_norm, enclosed_sum};
 use crate::linalg::{Precise, dot, norm2};
@@ -71,7 +73,7 @@ fn smallest_product(problem: &MarginProblem, v: &[Precise], rounded: &[f64]) -> 
         .map(|i| (dot(rows.row(i), rounded), share * norm2(rows.row(i)) + 1e-290 * rows.cols as f64))
         .collect();
     let ceiling = plain.iter().map(|(product, error)| product + error).fold(f64::INFINITY, f64::min);
-    let needed = (0..rows.rows).filter(|&i| !(plain[i].0 - plain[i].1 > ceiling));
+    let needed = (0..rows.rows).filter(|&i| (plain[i].0 - plain[i].1).partial_cmp(&ceiling) != Some(Ordering::Greater));
     let exact = |i: usize| {
         let mut sum = ExactSum::default();
         rows.row(i).iter().zip(v).for_each(|(h, v)| add_product(&mut sum, *h, *v));

@@ -29,6 +29,8 @@ const BASIS: usize = 1_000_000;
 /// Whether a maximiser is the only one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Uniqueness {
+    /// Whether anything is known; the rest means nothing where it is not.
+    pub known: bool,
     /// Whether the face is a single point.
     pub unique: bool,
     /// Its dimension.
@@ -46,12 +48,21 @@ impl Uniqueness {
             MarginStatus::NotSeparable => "no maximiser: not separable",
             _ => "not told: the margin is not known well enough",
         };
-        Self { unique: false, face_dimension: 0, face: Vec::new(), evidence: evidence.to_owned() }
+        Self::unknown(evidence)
+    }
+
+    fn unknown(why: &str) -> Self {
+        Self { known: false, unique: false, face_dimension: 0, face: Vec::new(), evidence: why.to_owned() }
     }
 }
 
 /// Reads the face of maximisers off a solution.
 pub(super) fn uniqueness(problem: &MarginProblem, solution: &MarginSolution) -> Result<Uniqueness, ReferenceError> {
+    if problem.semidefinite && problem.norm != NormSpec::Nuclear {
+        return Ok(Uniqueness::unknown(
+            "not told: faces of this norm's ball inside the semidefinite cone are not worked out",
+        ));
+    }
     let v = &solution.direction;
     let span = if problem.semidefinite { semidefinite_face(problem, v)? } else { face(problem, v)? };
     let margins = problem.margins(v);
@@ -73,7 +84,7 @@ pub(super) fn uniqueness(problem: &MarginProblem, solution: &MarginSolution) -> 
         span.len()
     );
     let face = if dimension * v.len() <= BASIS { basis(&span, &factors, dimension, v.len()) } else { Vec::new() };
-    Ok(Uniqueness { unique: dimension == 0, face_dimension: dimension, face, evidence })
+    Ok(Uniqueness { known: true, unique: dimension == 0, face_dimension: dimension, face, evidence })
 }
 
 /// An orthonormal basis of the directions in the span that no tight row sees.

@@ -115,8 +115,7 @@ impl Answer<'_> {
             .collect();
         let (rows, columns) = self.shape();
         let separable = self.separable();
-        let optimal = found.status == MarginStatus::Optimal;
-        let known = |value: Value| if optimal { value } else { Value::Null };
+        let known = |value: Value| if found.uniqueness.known { value } else { Value::Null };
         let only = |value: Value| if separable { value } else { Value::Null };
         json!({
             "data": self.data.name,
@@ -180,12 +179,12 @@ impl Answer<'_> {
         pairs.push(("support", format!("{} rows, {what} (weight): {}", found.support.len(), support.join(" "))));
         if found.status == MarginStatus::Optimal {
             let unique = &found.uniqueness;
-            let answer = if unique.unique {
-                "yes".to_owned()
-            } else {
-                format!("no, the maximisers form a face of dimension {}", unique.face_dimension)
+            let answer = match (unique.known, unique.unique) {
+                (false, _) => String::new(),
+                (true, true) => "yes; ".to_owned(),
+                (true, false) => format!("no, the maximisers form a face of dimension {}; ", unique.face_dimension),
             };
-            pairs.push(("unique", format!("{answer}; {}", unique.evidence)));
+            pairs.push(("unique", answer + &unique.evidence));
         }
         lines(&pairs)
     }

@@ -14,12 +14,13 @@ use crate::linalg::Precise;
 /// Multiplications in a step of the path above which a problem is left alone.
 const LARGEST_STEP: f64 = 1.5e8;
 
-/// A direction and weights of the rows; nothing if the problem is too large or the path ended early.
+/// A direction and weights of the rows.
+pub(in super::super) type PrecisePair = (Vec<Precise>, Vec<Precise>);
+
+/// Solves a problem in precise numbers; nothing if the problem is too large or the path ended early.
 ///
 /// For problems with rows alone.
-pub(in super::super) fn solve_margin_precise(
-    problem: &MarginProblem,
-) -> Result<Option<(Vec<Precise>, Vec<Precise>)>, ReferenceError> {
+pub(in super::super) fn solve_margin_precise(problem: &MarginProblem) -> Result<Option<PrecisePair>, ReferenceError> {
     let mut norm = problem.norm.build(&problem.layout)?;
     let scaled = Scaled::new(problem, &mut *norm);
     if scaled.empty_row().is_some() || scaled.entries.is_empty() {
