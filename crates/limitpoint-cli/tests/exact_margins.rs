@@ -46,7 +46,7 @@ fn case(number: usize, norms: &[(ParamLayout, NormSpec)]) -> Case {
         rows.row_mut(i).iter_mut().zip(&u).for_each(|(x, u)| *x += (wanted - along) * u / size);
     }
     let mut planted = delta * scale;
-    if number % 5 == 0 {
+    if number.is_multiple_of(5) {
         let opposite: Vec<f64> = rows.row(0).iter().map(|x| -x).collect();
         rows.row_mut(1).copy_from_slice(&opposite);
         planted = 0.0;
@@ -89,7 +89,7 @@ fn every_bracket_holds_in_fifty_digits_and_every_other_answer_has_its_proof() {
         *counts.entry(found.status.to_string()).or_default() += 1;
         // a margin of at least 1e-10 of the rows must be found, and one input under both labels be seen
         let missed = (planted > 0.0 && found.status != MarginStatus::Optimal)
-            || (number % 5 == 0 && found.status != MarginStatus::NotSeparable);
+            || (number.is_multiple_of(5) && found.status != MarginStatus::NotSeparable);
         if missed {
             misses.push(format!("{number}: {name}, planted {planted:e}: {} {:?}", found.status, found.bracket));
         }
