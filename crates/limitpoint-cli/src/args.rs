@@ -60,7 +60,7 @@ pub enum Verb {
     Compare(Compare),
     /// Check that every file of an experiment is as it was written, and name what is damaged, changed or missing.
     #[command(
-        after_help = "Examples:\n  limitpoint verify runs/showcase\n  limitpoint verify runs/showcase/sign-seed1 runs/linear --format json\n\nExits with 0 if all is as it was written, with 3 if not, with 2 if there is nothing to check."
+        after_help = "Examples:\n  limitpoint verify runs/showcase\n  limitpoint verify runs/showcase/sign-seed0 runs/linear --format json\n\nExits with 0 if all is as it was written, with 3 if not, with 2 if there is nothing to check."
     )]
     Verify(Verify),
     /// Solve the limit's problem exactly: the largest margin in a norm, or the nearest solution of Xw = y.
