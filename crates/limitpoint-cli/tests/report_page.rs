@@ -41,7 +41,7 @@ fn broken_reports_are_noticed() {
             "<img src=\"https://example.org/x.png\" alt=\"\"></header>",
             "example.org",
         ),
-        ("a chip does nothing", "onclick: () => { toggle(index); }", "onclick: () => {}", "a chip hides its group"),
+        ("a chip does nothing", "onclick: () => { toggle(key); }", "onclick: () => {}", "a chip hides its group"),
     ];
     for (what, from, to, complaint) in breaks {
         assert!(page.contains(from), "{what}: the page has no {from}");

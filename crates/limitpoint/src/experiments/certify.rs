@@ -181,7 +181,11 @@ pub fn check_certificate(path: &Path) -> Result<CheckedCertificate, RunError> {
         other => other?,
     };
     let layout = layout(&certificate.model, &split.train)?;
-    let weights = read_weights(&home.join(&certificate.weights.file), &layout)?;
+    // weights that do not fit the certificate's own model: one of the two is not what it was
+    let weights = read_weights(&home.join(&certificate.weights.file), &layout).map_err(|error| match error {
+        RecordError::Refused { path, what } => RecordError::damaged(&path, what),
+        other => other,
+    })?;
     let mut disagreements = Vec::new();
     for (what, stated, found) in [
         ("the SHA-256 of the data", &certificate.data.sha256, record.sha256),
