@@ -2,8 +2,8 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use limitpoint::driver::Process;
+use limitpoint::engine::Precision;
 use limitpoint::experiments::WorkloadSpec;
-use limitpoint::models::Precision;
 
 fn steps(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("step");

@@ -8,8 +8,9 @@
 use limitpoint::data::Digits;
 use limitpoint::diagnostics::normalised_margins;
 use limitpoint::driver::{Batching, Descent, Process, run};
+use limitpoint::engine::Compute;
 use limitpoint::losses::LossSpec;
-use limitpoint::models::{Compute, Initialiser, ModelSpec};
+use limitpoint::models::{Initialiser, ModelSpec};
 use limitpoint::numeric::Streams;
 use limitpoint::objective::{Objective, Reduction};
 use limitpoint::observers::{StopReason, StopRule};

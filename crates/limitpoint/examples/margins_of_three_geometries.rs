@@ -9,8 +9,9 @@
 use limitpoint::data::Gaussians;
 use limitpoint::diagnostics::{MarginBracket, margin_bracket};
 use limitpoint::driver::{Batching, Descent, Process, run};
+use limitpoint::engine::Compute;
 use limitpoint::losses::LossSpec;
-use limitpoint::models::{Compute, ModelSpec};
+use limitpoint::models::ModelSpec;
 use limitpoint::norms::NormSpec;
 use limitpoint::numeric::Streams;
 use limitpoint::objective::{Objective, Reduction};

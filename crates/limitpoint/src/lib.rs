@@ -23,7 +23,8 @@
 //! | [`intervals`] | numbers, norms and singular values with proven bounds |
 //! | [`potentials`] | mirror maps, their inverses and Hessians, horizon functions |
 //! | [`losses`] | margins → ln L and example weights |
-//! | [`models`] | scores, margins, their vector–Jacobian product, homogeneity degree |
+//! | [`models`] | what models are, without data: layers, layout, homogeneity, bounds |
+//! | [`engine`] | what computes them: scores and their vector–Jacobian product, on the CPU or by somebody's functions |
 //! | [`objective`] | model + data + loss as one oracle |
 //! | [`schedules`] | step-size rules, from step count and log loss |
 //! | [`optimisers`] | discrete steps with explicit state |
@@ -54,6 +55,7 @@ pub mod losses;
 pub mod norms;
 pub mod potentials;
 
+pub mod engine;
 pub mod models;
 pub mod objective;
 pub mod schedules;

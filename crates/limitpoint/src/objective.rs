@@ -11,11 +11,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Dataset, Targets};
+use crate::engine::{Compute, Evaluator, Forward, Tangents};
+pub use crate::engine::{Kink, KinkColumn};
 use crate::losses::{Loss, LossError, LossFamily, LossSpec};
-use crate::models::{Compute, Homogeneity, MarginMap, Model, ModelError, ModelSpec};
-pub use crate::models::{Kink, KinkColumn};
+use crate::models::{Homogeneity, MarginMap, ModelError, ModelSpec, Shape};
 use crate::numeric::LogScaled;
-use crate::params::{Move, ParamLayout, Stamped};
+use crate::params::{At, ParamLayout, Parameters, Update, Version};
 
 /// Whether the loss is summed or averaged over the examples; a change of scale only, never of direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +55,24 @@ pub enum ObjectiveError {
         /// Classes there are.
         count: usize,
     },
+    /// A model that was bound to other data.
+    #[error(
+        "the model gives {outputs} scores for {examples} examples, but the data has {rows} examples and needs \
+         {needed} scores; bind it to these data"
+    )]
+    Size {
+        /// Examples of the model.
+        examples: usize,
+        /// Scores of an example of it.
+        outputs: usize,
+        /// Examples of the data.
+        rows: usize,
+        /// Scores an example needs.
+        needed: usize,
+    },
+    /// An engine that only trains.
+    #[error("this engine gives no per-example gradients; use the CPU")]
+    NoTangents,
     /// The model was refused.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -66,23 +85,25 @@ pub enum ObjectiveError {
 ///
 /// ```
 /// use limitpoint::data::{Dataset, Targets};
+/// use limitpoint::engine::Compute;
 /// use limitpoint::linalg::Matrix;
 /// use limitpoint::losses::LossSpec;
-/// use limitpoint::models::{Compute, ModelSpec};
+/// use limitpoint::models::ModelSpec;
 /// use limitpoint::numeric::LogScaled;
 /// use limitpoint::objective::{Objective, Reduction};
 /// let data = Dataset::new("one point", Matrix::from_rows(&[&[1.0, 0.0]]), Targets::Binary(vec![1.0]), vec![2])?;
 /// let mut objective =
 ///     Objective::new(&data, &ModelSpec::Linear, &LossSpec::Exponential, Reduction::Sum, Compute::default())?;
 /// let theta = [5000.0, 0.0];
-/// assert_eq!(objective.forward(&theta), -5000.0); // ln L
+/// let evaluation = objective.forward(&theta);
+/// assert_eq!(evaluation.log_loss(), -5000.0); // ln L
 /// let mut gradient = LogScaled::zeros(2);
-/// objective.backward(&theta, &mut gradient);
+/// evaluation.backward(&theta, &mut gradient);
 /// assert_eq!(gradient, LogScaled { log_scale: -5000.0, direction: vec![-1.0, 0.0] });
 /// # Ok::<(), limitpoint::Error>(())
 /// ```
 pub struct Objective {
-    model: Box<dyn Model>,
+    evaluator: Box<dyn Evaluator>,
     map: MarginMap,
     loss: Box<dyn Loss>,
     reduction: Reduction,
@@ -94,8 +115,61 @@ pub struct Objective {
     weights: Vec<f64>,
     cotangent: Vec<f64>,
     log_loss: f64,
+    /// The parameters whose forward pass the evaluator holds, not yet used up.
+    alive: Option<Version>,
     /// Scores and margins of a trial.
     trial: [Vec<f64>; 2],
+}
+
+/// The objective at some parameters: what is known after a forward pass. It is used up by a gradient or a step.
+pub struct Evaluation<'a> {
+    objective: &'a mut Objective,
+}
+
+impl<'a> Evaluation<'a> {
+    /// ln L. A NaN anywhere gives NaN.
+    pub fn log_loss(&self) -> f64 {
+        self.objective.log_loss
+    }
+
+    /// Margins, [`Objective::per_example`] an example; residuals for regression.
+    pub fn margins(&self) -> &[f64] {
+        &self.objective.margins
+    }
+
+    /// The objective, for those who ask more of it before they go on with [`Objective::resume`].
+    pub fn into_objective(self) -> &'a mut Objective {
+        self.objective
+    }
+
+    /// ∇L at the parameters of the evaluation, which are given once more.
+    pub fn backward<'p>(self, params: impl Into<At<'p>>, gradient: &mut LogScaled) {
+        let objective = self.objective;
+        objective.alive = None;
+        objective.pull_weights();
+        objective.evaluator.resume().pull_back(params, &objective.cotangent, &mut gradient.direction);
+        gradient.log_scale = objective.log_loss;
+    }
+
+    /// A step with ∇ ln L, in one pass where the engine can: what [`Evaluation::backward`] and [`Update::make`] do.
+    /// `scratch` is as long as the parameters and holds nothing of use afterwards. Answers whether an entry of the
+    /// gradient was not zero.
+    pub fn step(self, params: &mut Parameters, update: Update, scratch: &mut [f64]) -> bool {
+        let objective = self.objective;
+        objective.alive = None;
+        objective.pull_weights();
+        objective.evaluator.resume().step(params, &objective.cotangent, update, scratch)
+    }
+
+    /// Σₖ `weights`ₖ ∇qₖ, for any weights of the margins.
+    pub fn pull_back_margins<'p>(self, params: impl Into<At<'p>>, weights: &[f64], out: &mut [f64]) {
+        let objective = self.objective;
+        objective.alive = None;
+        let rows = objective.in_batch.then_some(objective.batch.as_slice());
+        objective.map.pull_back(weights, rows, &mut objective.cotangent);
+        objective.cotangent.iter_mut().for_each(|c| *c = -*c);
+        objective.evaluator.resume().pull_back(params, &objective.cotangent, out);
+    }
 }
 
 impl Objective {
@@ -108,11 +182,28 @@ impl Objective {
         compute: Compute,
     ) -> Result<Self, ObjectiveError> {
         check_family(data, loss)?;
+        let outputs = MarginMap::new(&data.targets).outputs();
+        let architecture = model.architecture(&Shape::vector(data.dimension()), outputs)?;
+        let evaluator = compute.engine().bind(&architecture, (&data.inputs).into())?;
+        Self::around(evaluator, data, loss, reduction)
+    }
+
+    /// The objective of a model that an engine has bound to the inputs of `data`.
+    pub fn around(
+        evaluator: Box<dyn Evaluator>,
+        data: &Dataset,
+        loss: &LossSpec,
+        reduction: Reduction,
+    ) -> Result<Self, ObjectiveError> {
+        check_family(data, loss)?;
         let map = MarginMap::new(&data.targets);
-        let model = model.build(&data.inputs, map.outputs(), compute)?;
+        let (examples, outputs) = (evaluator.examples(), evaluator.outputs());
+        if (examples, outputs) != (data.len(), map.outputs()) {
+            return Err(ObjectiveError::Size { examples, outputs, rows: data.len(), needed: map.outputs() });
+        }
         let mut objective = Self {
-            total: model.examples(),
-            model,
+            total: examples,
+            evaluator,
             map,
             loss: loss.build()?,
             reduction,
@@ -122,6 +213,7 @@ impl Objective {
             weights: Vec::new(),
             cotangent: Vec::new(),
             log_loss: f64::NAN,
+            alive: None,
             trial: [Vec::new(), Vec::new()],
         };
         objective.resize();
@@ -129,7 +221,7 @@ impl Objective {
     }
 
     fn resize(&mut self) {
-        let examples = self.model.examples();
+        let examples = self.evaluator.examples();
         self.margins.resize(examples * self.map.per_example(), 0.0);
         self.weights.resize(self.margins.len(), 0.0);
         self.cotangent.resize(examples * self.map.outputs(), 0.0);
@@ -140,65 +232,47 @@ impl Objective {
         if rows.is_none() && !self.in_batch {
             return;
         }
+        self.alive = None;
         self.in_batch = rows.is_some();
         self.batch.clear();
         self.batch.extend_from_slice(rows.unwrap_or_default());
-        self.model.select(rows);
+        self.evaluator.select(rows);
         self.resize();
     }
 
-    /// ln L at `params`; keeps what [`Objective::backward`] needs. A NaN anywhere gives NaN.
-    pub fn forward(&mut self, params: &[f64]) -> f64 {
-        self.judge(|model| model.scores(params))
+    /// Evaluates the objective at `params`, unless the last evaluation was of exactly this version of them and is not
+    /// used up.
+    pub fn forward<'p>(&mut self, params: impl Into<At<'p>>) -> Evaluation<'_> {
+        let at = params.into();
+        if at.version.is_none() || at.version != self.alive {
+            let pass = self.evaluator.forward(at);
+            let rows = self.in_batch.then_some(self.batch.as_slice());
+            self.map.margins(pass.scores(), rows, &mut self.margins);
+            let sum = self.loss.evaluate(&self.margins, self.map.per_example(), &mut self.weights);
+            self.log_loss = self.reduced(sum);
+            self.alive = at.version;
+        }
+        Evaluation { objective: self }
     }
 
-    /// [`Objective::forward`] at parameters that [`Objective::descend`] may have moved last, which saves the model
-    /// work.
-    pub fn forward_of(&mut self, params: &Stamped) -> f64 {
-        self.judge(|model| model.scores_of(params))
-    }
-
-    fn judge(&mut self, scores: impl for<'a> FnOnce(&'a mut dyn Model) -> &'a [f64]) -> f64 {
-        let scores = scores(&mut *self.model);
-        self.map.margins(scores, self.in_batch.then_some(self.batch.as_slice()), &mut self.margins);
-        let sum = self.loss.evaluate(&self.margins, self.map.per_example(), &mut self.weights);
-        self.log_loss = self.reduced(sum);
-        self.log_loss
+    /// The evaluation made last. Whoever asks knows that it was made at the parameters he goes on with, and that nobody
+    /// has used it since; [`Objective::forward`] finds out by itself for [`Parameters`].
+    pub fn resume(&mut self) -> Evaluation<'_> {
+        Evaluation { objective: self }
     }
 
     /// A sum over the current batch in the objective's reduction.
     fn reduced(&self, log_sum: f64) -> f64 {
         match self.reduction {
             Reduction::Sum => log_sum,
-            Reduction::Mean => log_sum - (self.model.examples() as f64).ln(),
+            Reduction::Mean => log_sum - (self.evaluator.examples() as f64).ln(),
         }
     }
 
-    /// ∇L at the parameters last given to [`Objective::forward`]; call it at most once after each forward.
-    pub fn backward(&mut self, params: &[f64], gradient: &mut LogScaled) {
-        self.map.pull_back(&self.weights, self.in_batch.then_some(self.batch.as_slice()), &mut self.cotangent);
-        self.model.pull_back(params, &self.cotangent, &mut gradient.direction);
-        gradient.log_scale = self.log_loss;
-    }
-
-    /// A move with ∇ ln L at the parameters last given to [`Objective::forward`], once after each forward: what
-    /// [`Objective::backward`] and [`Objective::make_move`] do, in one pass where the model can. `scratch` is as long
-    /// as the parameters and holds nothing of use afterwards. Answers whether an entry of the gradient was not zero.
-    pub fn descend(&mut self, params: &mut Stamped, plain: Move, scratch: &mut [f64]) -> bool {
-        self.map.pull_back(&self.weights, self.in_batch.then_some(self.batch.as_slice()), &mut self.cotangent);
-        self.model.descend(params, &self.cotangent, plain, scratch)
-    }
-
-    /// A move of the parameters on the model's threads.
-    pub fn make_move(&mut self, params: &mut [f64], plain: Move, gradient: &[f64]) {
-        self.model.make_move(params, plain, gradient);
-    }
-
-    /// Σₖ `weights`ₖ ∇qₖ, for any weights of the margins, at the parameters last given to [`Objective::forward`].
-    pub fn pull_back_margins(&mut self, params: &[f64], weights: &[f64], out: &mut [f64]) {
-        self.map.pull_back(weights, self.in_batch.then_some(self.batch.as_slice()), &mut self.cotangent);
-        self.cotangent.iter_mut().for_each(|c| *c = -*c);
-        self.model.pull_back(params, &self.cotangent, out);
+    /// Turns the weights of the margins into cotangents of the scores.
+    fn pull_weights(&mut self) {
+        let rows = self.in_batch.then_some(self.batch.as_slice());
+        self.map.pull_back(&self.weights, rows, &mut self.cotangent);
     }
 
     /// Margins of the last forward pass, [`Objective::per_example`] an example; residuals for regression.
@@ -244,7 +318,7 @@ impl Objective {
     /// The share of examples whose margins are all positive.
     pub fn accuracy(&self) -> f64 {
         let correct = self.margins.chunks_exact(self.per_example()).filter(|q| q.iter().all(|q| *q > 0.0)).count();
-        correct as f64 / self.model.examples().max(1) as f64
+        correct as f64 / self.evaluator.examples().max(1) as f64
     }
 
     /// The loss.
@@ -259,52 +333,75 @@ impl Objective {
 
     /// Names and shapes of the parameters.
     pub fn layout(&self) -> &ParamLayout {
-        self.model.layout()
+        self.evaluator.layout()
     }
 
     /// Homogeneity of the model.
     pub fn homogeneity(&self) -> Option<&Homogeneity> {
-        self.model.homogeneity()
+        self.evaluator.homogeneity()
     }
 
-    /// The model itself, for diagnostics.
-    pub fn model_mut(&mut self) -> &mut dyn Model {
-        &mut *self.model
+    /// The evaluator, for what an objective does not answer.
+    pub fn evaluator(&mut self) -> &mut dyn Evaluator {
+        self.alive = None;
+        &mut *self.evaluator
+    }
+
+    /// The model for those who look closer, if its engine can.
+    pub fn tangents(&mut self) -> Result<&mut dyn Tangents, ObjectiveError> {
+        self.alive = None;
+        self.evaluator.tangents().ok_or(ObjectiveError::NoTangents)
     }
 
     /// ln L after `params[entry]` is changed by `change`, given that `params` were last given to
-    /// [`Objective::forward`]; see [`Model::scores_after`].
+    /// [`Objective::forward`]; see [`Tangents::scores_after`].
     pub fn log_loss_after(&mut self, params: &[f64], entry: usize, change: f64) -> f64 {
+        self.alive = None;
         let [scores, margins] = &mut self.trial;
         scores.resize(self.cotangent.len(), 0.0);
         margins.resize(self.margins.len(), 0.0);
-        self.model.scores_after(params, entry, change, scores);
+        match self.evaluator.tangents() {
+            Some(tangents) => tangents.scores_after(params, entry, change, scores),
+            None => {
+                let mut moved = params.to_vec();
+                moved[entry] += change;
+                scores.copy_from_slice(self.evaluator.scores(&moved));
+            }
+        }
         self.map.margins(scores, self.in_batch.then_some(self.batch.as_slice()), margins);
         let sum = self.loss.log_loss(margins, self.map.per_example());
         self.reduced(sum)
     }
 
-    /// Kinks that a step of length `radius` can reach; see [`Model::kinks`].
+    /// Kinks that a step of length `radius` can reach; see [`crate::engine::Kinks::near`].
     pub fn kinks(&mut self, params: &[f64], radius: f64) -> Vec<Kink> {
-        self.model.kinks(params, radius)
+        self.tangents().map_or_else(|_| Vec::new(), |model| model.kinks_near(params, radius))
     }
 
-    /// min |z| over the preactivations with a kink; NaN for smooth models. Undoes the forward pass.
+    /// min |z| over the preactivations with a kink; NaN for smooth models, and where the engine does not say.
     pub fn smallest_preactivation(&mut self, params: &[f64]) -> f64 {
-        self.model.smallest_preactivation(params).unwrap_or(f64::NAN)
+        self.tangents().ok().and_then(|model| model.smallest_preactivation(params)).unwrap_or(f64::NAN)
     }
 
-    /// How ∇ ln L changes with the slope at each kink, after a backward pass; see [`Model::kink_columns`].
+    /// How ∇ ln L changes with the slope at each kink, after a backward pass; see [`crate::engine::Kinks::columns`].
     pub fn kink_columns(&mut self, params: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
-        self.model.kink_columns(params, &self.cotangent, kinks)
+        self.alive = None;
+        let Some(model) = self.evaluator.tangents() else { return Vec::new() };
+        model.kink_columns(params, &self.cotangent, kinks)
     }
 
-    /// ∇L with slope (1 − e)·left + e·right at the given kinks: an element of the Clarke subdifferential.
+    /// ∇L with slope (1 − e)·left + e·right at the given kinks: an element of the Clarke subdifferential, at the
+    /// parameters last given to [`Objective::forward`].
     pub fn backward_at_kinks(&mut self, params: &[f64], kinks: &[(Kink, f64)], gradient: &mut LogScaled) {
-        self.model.weigh_kinks(kinks);
-        self.model.scores(params);
-        self.backward(params, gradient);
-        self.model.weigh_kinks(&[]);
+        let weigh = |evaluator: &mut dyn Evaluator, kinks: &[(Kink, f64)]| {
+            if let Some(model) = evaluator.tangents() {
+                model.weigh_kinks(kinks);
+            }
+        };
+        weigh(&mut *self.evaluator, kinks);
+        self.evaluator.score(params.into());
+        self.resume().backward(params, gradient);
+        weigh(&mut *self.evaluator, &[]);
     }
 }
 

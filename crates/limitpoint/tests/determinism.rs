@@ -3,8 +3,9 @@
 
 use limitpoint::data::Digits;
 use limitpoint::driver::{Batching, Descent, DescentState, Process};
+use limitpoint::engine::{Compute, Precision};
 use limitpoint::losses::LossSpec;
-use limitpoint::models::{Compute, Initialiser, ModelSpec, Precision};
+use limitpoint::models::{Initialiser, ModelSpec};
 use limitpoint::numeric::Streams;
 use limitpoint::objective::{Objective, Reduction};
 use limitpoint::optimisers::OptimiserSpec;

@@ -19,6 +19,7 @@ const BELOW_CLAIMS: &[&str] = &[
     "potentials",
     "losses",
     "models",
+    "engine",
     "objective",
     "schedules",
     "optimisers",
@@ -45,9 +46,11 @@ const TABLE: &[(&str, &[&str])] = &[
     ("intervals", &["linalg", "params", "norms"]),
     ("potentials", &["linalg", "params", "norms"]),
     ("losses", &[]),
+    // `data` for the targets, which decide how many scores a model has and which differences of them are margins
     ("models", &["linalg", "params", "data"]),
-    // re-exports `Kink` of models, so that optimisers can speak of kinks without knowing models
-    ("objective", &["params", "data", "losses", "models"]),
+    ("engine", &["linalg", "params", "data", "models"]),
+    // re-exports `Kink` of the engine, so that optimisers can speak of kinks without knowing it
+    ("objective", &["params", "data", "losses", "models", "engine"]),
     // losses, for how curved an exponential loss is at a given value
     ("schedules", &["losses"]),
     ("optimisers", &["linalg", "params", "norms", "potentials", "objective", "schedules"]),
@@ -56,8 +59,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("observers", &["params", "diagnostics"]),
     ("reference", &["linalg", "params", "data", "norms", "intervals", "potentials"]),
     // the judge of attacks: its Adam is its own, optimisers are the accused
-    ("robustness", &["linalg", "params", "data", "models"]),
-    // models, because a tangent is made of gradients and kinks; never how a point was reached
+    ("robustness", &["linalg", "params", "data", "models", "engine"]),
+    // the engine, because a tangent is made of gradients and kinks; never how a point was reached
     (
         "certificates",
         &[
@@ -69,6 +72,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "potentials",
             "losses",
             "models",
+            "engine",
             "diagnostics",
             "observers",
             "reference",
@@ -90,6 +94,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "potentials",
             "losses",
             "models",
+            "engine",
             "objective",
             "schedules",
             "optimisers",

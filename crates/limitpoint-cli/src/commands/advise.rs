@@ -9,8 +9,9 @@ use limitpoint::advice::{
     margin_bound,
 };
 use limitpoint::data::Inputs;
+use limitpoint::engine::Compute;
 use limitpoint::experiments::{Recipe, RecipeSource, plan};
-use limitpoint::models::{Compute, Initialiser};
+use limitpoint::models::Initialiser;
 use limitpoint::numeric::Streams;
 use limitpoint::objective::Objective;
 use serde_json::json;

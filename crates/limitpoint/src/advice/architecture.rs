@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::AdviceError;
-use crate::linalg::Matrix;
-use crate::models::{Activation, Compute, Homogeneity, Initialiser, ModelError, ModelSpec, Spread};
-use crate::params::ParamLayout;
+use crate::models::{Activation, Homogeneity, Initialiser, ModelError, ModelSpec, Shape, Spread};
+use crate::params::{ParamLayout, Role};
 
 /// One block of trained weights.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -52,12 +51,13 @@ impl Architecture {
         outputs: usize,
         start: &Initialiser,
     ) -> Result<Self, AdviceError> {
-        // one example of this many inputs is an allocation too
-        let fits = model.footprint(1, inputs, outputs).require();
-        fits.map_err(|error| AdviceError::Model(Box::new(error.into())))?;
-        let built = model.build(&Matrix::zeros(1, inputs), outputs, Compute::default());
-        let built = built.map_err(|error: ModelError| AdviceError::Model(Box::new(error)))?;
-        Self::of_layout(built.layout(), built.homogeneity(), start)
+        let architecture = model
+            .architecture(&Shape::vector(inputs), outputs)
+            .and_then(|architecture| {
+                architecture.footprint(1).require().map(|()| architecture).map_err(ModelError::from)
+            })
+            .map_err(|error| AdviceError::Model(Box::new(error)))?;
+        Self::of_layout(architecture.layout(), architecture.homogeneity().as_ref(), start)
     }
 
     /// The trained blocks of a layout.
@@ -71,13 +71,13 @@ impl Architecture {
         let mut first_bias = false;
         for block in layout.trainable() {
             // a bias belongs to the layer before it
-            if let (true, Some(layer)) = (block.name.ends_with(".bias"), layers.last_mut()) {
+            if let (true, Some(layer)) = (block.role == Role::Bias, layers.last_mut()) {
                 layer.weights += block.len();
                 first_bias = true;
                 continue;
             }
             let spread = start.spread(layout, block).ok_or(AdviceError::NoSpread { start: "given" })?;
-            layers.push(LayerShape { name: block.name.clone(), fan_in: block.cols, weights: block.len(), spread });
+            layers.push(LayerShape { name: block.name.clone(), fan_in: block.fan_in, weights: block.len(), spread });
         }
         let trained = layout.blocks().iter().all(|block| !block.frozen);
         let multilinear = trained && homogeneity.pairs().all(|(_, degree)| degree == 1.0);

@@ -93,6 +93,7 @@ pub fn margin_bound(family: MirrorFamily, network: &Architecture, inputs: f64, o
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Forward;
     use crate::models::Initialiser;
     use crate::potentials::PotentialSpec;
 
@@ -165,7 +166,8 @@ mod tests {
                     x.iter().map(|v| v.abs().powf(q)).sum::<f64>().powf(1.0 / q)
                 };
                 let inputs = crate::linalg::Matrix::from_rows(&[&x]);
-                let mut built = model.build(&inputs, 1, crate::models::Compute::default()).unwrap();
+                let mut built =
+                    crate::engine::cpu::bind(&model, &inputs, 1, crate::engine::Compute::default()).unwrap();
                 let mut theta = vec![0.0; built.layout().len()];
                 stream.fill_normal(&mut theta);
                 theta.iter_mut().for_each(|w| *w = w.abs().powi(3));

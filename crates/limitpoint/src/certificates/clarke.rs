@@ -36,8 +36,9 @@
 use super::CertificateError;
 use super::tangent::{Coverage, Slopes, TangentCertificate, TangentProblem, checked_margins};
 use crate::data::Targets;
+use crate::engine::{Forward, Kink, Tangents};
 use crate::linalg::{Matrix, add_scaled, dot, norm2};
-use crate::models::{Kink, MarginMap, Model};
+use crate::models::MarginMap;
 use crate::params::ParamLayout;
 use crate::reference::{KinkRow, SparseRow, solve_margin};
 
@@ -58,7 +59,7 @@ pub(super) struct Rows {
 impl Rows {
     /// Rows at the model's own slopes, or at the left slopes of the kinks within the tolerance with their columns.
     pub fn new(
-        model: &mut dyn Model,
+        model: &mut dyn Tangents,
         targets: &Targets,
         params: &[f64],
         slopes: Slopes,
@@ -95,7 +96,7 @@ impl Rows {
 }
 
 /// The kinks that slopes may differ at.
-fn find_kinks(model: &mut dyn Model, params: &[f64], slopes: Slopes) -> Result<Vec<Kink>, CertificateError> {
+fn find_kinks(model: &mut dyn Tangents, params: &[f64], slopes: Slopes) -> Result<Vec<Kink>, CertificateError> {
     let Slopes::Clarke { tolerance } = slopes else { return Ok(Vec::new()) };
     if !(0.0..1.0).contains(&tolerance) {
         let (what, range) = ("the kink tolerance", "in [0, 1)");
@@ -106,11 +107,11 @@ fn find_kinks(model: &mut dyn Model, params: &[f64], slopes: Slopes) -> Result<V
         .iter()
         .flat_map(|block| params[block.range()].chunks_exact(block.cols).map(norm2));
     let largest = row_sizes.fold(0.0, f64::max);
-    Ok(model.kinks(params, tolerance * largest))
+    Ok(model.kinks_near(params, tolerance * largest))
 }
 
 fn weights(layout: &ParamLayout) -> Vec<&crate::params::Block> {
-    layout.blocks().iter().filter(|block| block.name.ends_with(".weight")).collect()
+    layout.weights().collect()
 }
 
 /// Whether a network has more than one hidden layer.
@@ -132,7 +133,7 @@ fn unit_cotangent(map: &MarginMap, examples: usize, j: usize) -> Vec<f64> {
 }
 
 /// ∇q_k for every margin, with the slopes that the model is set to.
-pub(super) fn margin_gradients(model: &mut dyn Model, map: &MarginMap, params: &[f64]) -> Matrix {
+pub(super) fn margin_gradients(model: &mut dyn Tangents, map: &MarginMap, params: &[f64]) -> Matrix {
     let (examples, outputs, per) = (model.examples(), model.outputs(), map.per_example());
     let cotangents: Vec<Vec<f64>> = (0..per).map(|j| unit_cotangent(map, examples, j)).collect();
     let mut rows = Matrix::zeros(examples * per, params.len());
@@ -193,7 +194,7 @@ impl KinkTable {
     /// All rows for one choice of patterns, and the columns of the free layer.
     fn rows(
         &self,
-        model: &mut dyn Model,
+        model: &mut dyn Tangents,
         map: &MarginMap,
         params: &[f64],
         pattern: &dyn Fn(usize) -> Pattern,
@@ -219,7 +220,7 @@ impl KinkTable {
     /// For one pattern an example: min over the free slopes of ⟨h(s), v⟩, for every margin.
     fn values(
         &self,
-        model: &mut dyn Model,
+        model: &mut dyn Tangents,
         map: &MarginMap,
         params: &[f64],
         pattern: &dyn Fn(usize) -> Pattern,
@@ -271,7 +272,7 @@ fn runs(v: &[f64]) -> SparseRow {
 
 /// Adds rows for violated vertices until there are none; the problem with all of them, and what it proves.
 pub(super) fn generate(
-    model: &mut dyn Model,
+    model: &mut dyn Tangents,
     targets: &Targets,
     mut tangent: TangentProblem,
     slopes: Slopes,

@@ -3,8 +3,9 @@
 use super::CertificateError;
 use crate::data::Targets;
 use crate::diagnostics::Point;
+use crate::engine::{Forward, Tangents};
 use crate::losses::Loss;
-use crate::models::{Homogeneity, MarginMap, Model};
+use crate::models::{Homogeneity, MarginMap};
 use crate::numeric::LogScaled;
 use crate::params::ParamLayout;
 
@@ -15,8 +16,9 @@ use crate::params::ParamLayout;
 /// use limitpoint::data::Targets;
 /// use limitpoint::linalg::Matrix;
 /// use limitpoint::losses::LossSpec;
-/// use limitpoint::models::{Compute, ModelSpec};
-/// let mut model = ModelSpec::Linear.build(&Matrix::from_rows(&[&[1.0, 2.0]]), 1, Compute::default()).unwrap();
+/// use limitpoint::engine::{Compute, Forward};
+/// use limitpoint::models::ModelSpec;
+/// let mut model = limitpoint::engine::cpu::bind(&ModelSpec::Linear, &Matrix::from_rows(&[&[1.0, 2.0]]), 1, Compute::default()).unwrap();
 /// let loss = LossSpec::Exponential.build().unwrap();
 /// let evaluation = Evaluation::new(&mut *model, &Targets::Binary(vec![-1.0]), &*loss, &[-3.0, -4.0])?;
 /// assert_eq!(evaluation.point().smallest_margin(), 11.0);
@@ -38,7 +40,7 @@ pub struct Evaluation<'a> {
 impl<'a> Evaluation<'a> {
     /// Evaluates margins, loss and gradient with the slopes that the model has at kinks.
     pub fn new(
-        model: &mut dyn Model,
+        model: &mut dyn Tangents,
         targets: &Targets,
         loss: &'a dyn Loss,
         params: &[f64],
@@ -49,7 +51,7 @@ impl<'a> Evaluation<'a> {
         let mut cotangent = vec![0.0; model.examples() * model.outputs()];
         map.pull_back(&weights, None, &mut cotangent);
         let mut direction = vec![0.0; params.len()];
-        model.pull_back(params, &cotangent, &mut direction);
+        model.resume().pull_back(params, &cotangent, &mut direction);
         Ok(Self {
             params: params.to_vec(),
             layout: model.layout().clone(),
@@ -83,7 +85,11 @@ impl<'a> Evaluation<'a> {
 }
 
 /// All margins of a model at `params`, after checking that the three fit; the model is set to all its examples.
-pub(super) fn margins(model: &mut dyn Model, targets: &Targets, params: &[f64]) -> Result<Vec<f64>, CertificateError> {
+pub(super) fn margins(
+    model: &mut dyn Tangents,
+    targets: &Targets,
+    params: &[f64],
+) -> Result<Vec<f64>, CertificateError> {
     model.layout().check(params)?;
     model.select(None);
     let (map, examples, outputs) = (MarginMap::new(targets), model.examples(), model.outputs());

@@ -10,13 +10,14 @@
 use super::tangent::{checked_margins, support};
 use super::{CertificateError, Coverage, TangentCertificate};
 use crate::data::Targets;
+use crate::engine::{Forward, Tangents};
 use crate::linalg::{Matrix, norm2};
-use crate::models::{MarginMap, Model};
+use crate::models::MarginMap;
 use crate::norms::NormSpec;
 use crate::reference::solve_margin_gram;
 
 /// ⟨h_k, h_l⟩ of all margins: the tangent kernel of the model with the labels in it.
-pub fn margin_gram(model: &mut dyn Model, targets: &Targets, params: &[f64]) -> Result<Matrix, CertificateError> {
+pub fn margin_gram(model: &mut dyn Tangents, targets: &Targets, params: &[f64]) -> Result<Matrix, CertificateError> {
     checked_margins(model, targets, params)?;
     model.weigh_kinks(&[]);
     let gram = model.gradient_gram(params);
@@ -57,15 +58,16 @@ fn between_classes(gram: &Matrix, labels: &[usize], count: usize) -> Matrix {
 /// use limitpoint::certificates::tangent_certificate_from_gram;
 /// use limitpoint::data::Targets;
 /// use limitpoint::linalg::Matrix;
-/// use limitpoint::models::{Compute, ModelSpec};
-/// let mut model = ModelSpec::relu(&[1]).build(&Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default()).unwrap();
+/// use limitpoint::engine::{Compute, Forward};
+/// use limitpoint::models::ModelSpec;
+/// let mut model = limitpoint::engine::cpu::bind(&ModelSpec::relu(&[1]), &Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default()).unwrap();
 /// let targets = Targets::Binary(vec![1.0]);
 /// let certificate = tangent_certificate_from_gram(&mut *model, &targets, &[0.6, 0.8, 1.0])?;
 /// assert!(certificate.tau < 1e-12 && certificate.support == [(0, 1.0)]);
 /// # Ok::<(), limitpoint::certificates::CertificateError>(())
 /// ```
 pub fn tangent_certificate_from_gram(
-    model: &mut dyn Model,
+    model: &mut dyn Tangents,
     targets: &Targets,
     params: &[f64],
 ) -> Result<TangentCertificate, CertificateError> {
@@ -79,7 +81,7 @@ pub fn tangent_certificate_from_gram(
     map.pull_back(&negative, None, &mut cotangent);
     let mut direction = vec![0.0; params.len()];
     model.scores(params);
-    model.pull_back(params, &cotangent, &mut direction);
+    model.resume().pull_back(params, &cotangent, &mut direction);
     let length = norm2(&direction);
     direction.iter_mut().for_each(|x| *x /= length);
     let size = NormSpec::L2.build(model.layout())?.value(params);

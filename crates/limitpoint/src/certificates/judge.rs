@@ -5,7 +5,8 @@ use super::regression::SolutionEvidence;
 use super::tangent::TangentProblem;
 use super::{CertificateError, Claim, DocumentError, Doubt, Evidence, MarginEvidence, Measure, Tolerances, Verdict};
 use crate::data::{Dataset, Targets};
-use crate::models::{Compute, MarginMap, Model, ModelSpec};
+use crate::engine::{Compute, Forward, Tangents};
+use crate::models::{MarginMap, ModelSpec};
 use crate::norms::NormSpec;
 use crate::params::ParamLayout;
 use crate::potentials::PotentialSpec;
@@ -28,15 +29,15 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    fn build(&self) -> Result<Box<dyn Model>, DocumentError> {
+    fn build(&self) -> Result<Box<dyn Tangents>, DocumentError> {
         let outputs = MarginMap::new(&self.data.targets).outputs();
-        let model = self.model.build(&self.data.inputs, outputs, Compute::default())?;
+        let model = crate::engine::cpu::bind(&self.model, &self.data.inputs, outputs, Compute::default())?;
         model.layout().check(self.weights).map_err(CertificateError::from)?;
         Ok(model)
     }
 
     /// Refuses problems that do not fit into memory.
-    fn check_size(&self, model: &dyn Model) -> Result<(), DocumentError> {
+    fn check_size(&self, model: &dyn Tangents) -> Result<(), DocumentError> {
         let margins = self.data.len().saturating_mul(MarginMap::new(&self.data.targets).per_example());
         let entries = margins.saturating_mul(model.layout().len());
         if entries > LARGEST { Err(DocumentError::TooLarge { entries, limit: LARGEST }) } else { Ok(()) }

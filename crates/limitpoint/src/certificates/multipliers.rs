@@ -39,9 +39,9 @@
 use super::residual::least_residual;
 use super::{CertificateError, Evaluation, Geometry, Slopes, TangentProblem, solve_tangent};
 use crate::data::Targets;
+use crate::engine::Tangents;
 use crate::linalg::{add_scaled, dot, norm2};
 use crate::losses::Loss;
-use crate::models::Model;
 use crate::reference::{MarginProblem, Multipliers, solve_margin, sparse_dot};
 
 /// Multipliers of a point and what they prove about θ̃ = θ/q_min^{1/L} in min ½φ² subject to q ≥ 1.
@@ -249,7 +249,7 @@ pub fn best_multipliers(tangent: &TangentProblem, tolerance: f64) -> Result<(Kkt
 ///
 /// [`Norm::project_subdifferential`]: crate::norms::Norm::project_subdifferential
 pub fn kkt_report(
-    model: &mut dyn Model,
+    model: &mut dyn Tangents,
     targets: &Targets,
     loss: &dyn Loss,
     params: &[f64],

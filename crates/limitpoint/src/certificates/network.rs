@@ -158,15 +158,16 @@ impl StationarityEvidence {
 mod tests {
     use super::*;
     use crate::data::Targets;
+    use crate::engine::Compute;
     use crate::linalg::Matrix;
-    use crate::models::{Compute, ModelSpec};
+    use crate::models::ModelSpec;
     use crate::norms::NormSpec;
 
     /// One point x = (3, 4) and one ReLU unit, f = a·relu(⟨w, x⟩). In ℓ2 the KKT point has w along x and |a| = |w|;
     /// with one margin the multiplier is p = 1 and needs no solver.
     fn tangent(theta: &[f64]) -> TangentProblem {
         let inputs = Matrix::from_rows(&[&[3.0, 4.0]]);
-        let mut model = ModelSpec::relu(&[1]).build(&inputs, 1, Compute::default()).unwrap();
+        let mut model = crate::engine::cpu::bind(&ModelSpec::relu(&[1]), &inputs, 1, Compute::default()).unwrap();
         let targets = Targets::Binary(vec![1.0]);
         TangentProblem::new(&mut *model, &targets, theta, &NormSpec::L2.into(), slopes(1e-9)).unwrap()
     }

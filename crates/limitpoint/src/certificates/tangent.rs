@@ -25,8 +25,8 @@
 use super::clarke::{self, Rows};
 use super::{CertificateError, Geometry, evaluation};
 use crate::data::Targets;
+use crate::engine::{Forward, Tangents};
 use crate::linalg::dot;
-use crate::models::Model;
 use crate::norms::NormSpec;
 use crate::reference::{MarginProblem, MarginSolution, Multipliers, solve_margin, sparse_dot};
 
@@ -82,7 +82,7 @@ pub struct TangentProblem {
 impl TangentProblem {
     /// The tangent problem of a model at `params`; in deep networks with kinks in several layers, its first rows.
     pub fn new(
-        model: &mut dyn Model,
+        model: &mut dyn Tangents,
         targets: &Targets,
         params: &[f64],
         geometry: &Geometry,
@@ -93,7 +93,7 @@ impl TangentProblem {
     }
 
     fn from_rows(
-        model: &mut dyn Model,
+        model: &mut dyn Tangents,
         targets: &Targets,
         params: &[f64],
         geometry: &Geometry,
@@ -181,7 +181,7 @@ pub(super) fn support(weights: &[f64]) -> Vec<(usize, f64)> {
 
 /// All margins, positive, and the degree of the model.
 pub(super) fn checked_margins(
-    model: &mut dyn Model,
+    model: &mut dyn Tangents,
     targets: &Targets,
     params: &[f64],
 ) -> Result<(Vec<f64>, f64), CertificateError> {
@@ -242,12 +242,13 @@ impl TangentCertificate {
 /// use limitpoint::certificates::{Slopes, tangent_certificate};
 /// use limitpoint::data::Targets;
 /// use limitpoint::linalg::Matrix;
-/// use limitpoint::models::{Compute, ModelSpec};
+/// use limitpoint::engine::{Compute, Forward};
+/// use limitpoint::models::ModelSpec;
 /// use limitpoint::norms::NormSpec;
 /// // one point x = (3, 4), one neuron: w along x and |a| = |w| is the KKT point, and any other direction is not
-/// let mut model = ModelSpec::relu(&[1]).build(&Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default()).unwrap();
+/// let mut model = limitpoint::engine::cpu::bind(&ModelSpec::relu(&[1]), &Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default()).unwrap();
 /// let (targets, norm) = (Targets::Binary(vec![1.0]), NormSpec::L2.into());
-/// let at = |theta: &[f64], model: &mut dyn limitpoint::models::Model| {
+/// let at = |theta: &[f64], model: &mut dyn limitpoint::engine::Tangents| {
 ///     tangent_certificate(model, &targets, theta, &norm, Slopes::Fixed).map(|certificate| certificate.tau)
 /// };
 /// assert!(at(&[0.6, 0.8, 1.0], &mut *model)? < 1e-12);
@@ -255,7 +256,7 @@ impl TangentCertificate {
 /// # Ok::<(), limitpoint::certificates::CertificateError>(())
 /// ```
 pub fn tangent_certificate(
-    model: &mut dyn Model,
+    model: &mut dyn Tangents,
     targets: &Targets,
     params: &[f64],
     geometry: &Geometry,
@@ -276,7 +277,7 @@ pub(super) fn is_euclidean(norm: &NormSpec) -> bool {
 
 /// The tangent problem with all the rows it needed, and its certificate.
 pub fn solve_tangent(
-    model: &mut dyn Model,
+    model: &mut dyn Tangents,
     targets: &Targets,
     params: &[f64],
     geometry: &Geometry,

@@ -5,8 +5,9 @@ use super::{
     tangent_certificate_from_gram,
 };
 use crate::data::Targets;
+use crate::engine::{Compute, Forward, Kink, Tangents};
 use crate::linalg::{Matrix, dot};
-use crate::models::{Activation, Compute, Kink, MarginMap, Model, ModelSpec};
+use crate::models::{Activation, MarginMap, ModelSpec};
 use crate::norms::NormSpec;
 use crate::reference::{MarginProblem, solve_margin};
 
@@ -163,7 +164,7 @@ fn the_convex_form_in_e_equals_the_enumeration_of_all_slopes() {
         for norm in [NormSpec::L2, NormSpec::Linf, NormSpec::L1] {
             let certificate = certify(&mut net, norm.clone(), CLARKE);
             assert_eq!(certificate.kinks, 3);
-            let kinks = net.model.kinks(&net.theta.clone(), 1e-9);
+            let kinks = net.model.kinks_near(&net.theta.clone(), 1e-9);
             let all = solve_margin(&every_vertex(&mut net, &kinks, norm.clone())).unwrap();
             let gap = (certificate.tangent_margin_upper / all.bracket.upper - 1.0).abs();
             assert!(gap < 1e-8, "{outputs} {norm:?}: {certificate:?} {all:?}");
@@ -189,7 +190,7 @@ fn deep_kinks_in_two_layers_equal_the_enumeration_of_all_slopes() {
             put_on_kink(&mut deep, 9..12, &second);
             put_on_kink(&mut deep, 12..15, &first);
             deep.targets = label(&mut *deep.model, &deep.theta);
-            let kinks = deep.model.kinks(&deep.theta.clone(), 1e-9);
+            let kinks = deep.model.kinks_near(&deep.theta.clone(), 1e-9);
             assert_eq!(kinks.len(), 5, "{kinks:?}");
             for norm in [NormSpec::L2, NormSpec::Linf] {
                 let certificate = certify(&mut deep, norm.clone(), CLARKE);
@@ -242,7 +243,7 @@ fn multi_class_rows_are_differences_of_score_gradients() {
 fn the_positive_orthant_is_a_cone_of_the_entropy_geometry() {
     // ℓ1 on w ≥ 0 with rows (1, 0.3) and (0.2, −5): free signs allow v₂ < 0, entropy does not
     let inputs = Matrix::from_rows(&[&[1.0, 0.3], &[0.2, -5.0]]);
-    let mut model = ModelSpec::Linear.build(&inputs, 1, Compute::default()).unwrap();
+    let mut model = crate::engine::cpu::bind(&ModelSpec::Linear, &inputs, 1, Compute::default()).unwrap();
     let (targets, theta) = (Targets::Binary(vec![1.0, 1.0]), [1.0, 0.0]);
     let layout = model.layout().clone();
     let entropy = Geometry::of_potential(&crate::potentials::PotentialSpec::Entropy, &layout).unwrap();
@@ -259,7 +260,7 @@ fn the_positive_orthant_is_a_cone_of_the_entropy_geometry() {
 #[test]
 fn spectral_entropy_searches_semidefinite_directions_only() {
     let inputs = Matrix::from_rows(&[&[1.0, 0.2], &[-0.1, 1.0]]);
-    let mut model = ModelSpec::Linear.build(&inputs, 2, Compute::default()).unwrap();
+    let mut model = crate::engine::cpu::bind(&ModelSpec::Linear, &inputs, 2, Compute::default()).unwrap();
     let targets = Targets::Classes { labels: vec![0, 1], count: 2 };
     let theta = [1.5, 0.1, 0.1, 1.0];
     let spec = crate::potentials::PotentialSpec::SpectralEntropy;
@@ -281,7 +282,7 @@ fn points_that_have_no_tangent_are_refused_by_name() {
     let inputs = matrix(3, 2, 37);
     let mut good = net(&[2], Activation::LeakyRelu { slope: 0.3 }, &inputs, 1, 41);
     let l2 = Geometry::from(NormSpec::L2);
-    let refuse = |model: &mut dyn Model, targets: &Targets, theta: &[f64], slopes| {
+    let refuse = |model: &mut dyn Tangents, targets: &Targets, theta: &[f64], slopes| {
         tangent_certificate(model, targets, theta, &l2, slopes).unwrap_err().to_string()
     };
     let flipped = match &good.targets {
@@ -303,7 +304,7 @@ fn points_that_have_no_tangent_are_refused_by_name() {
         frozen: vec![],
         output_scale: crate::models::OutputScale::One,
     };
-    let mut biased = spec.build(&inputs, 1, Compute::default()).unwrap();
+    let mut biased = crate::engine::cpu::bind(&spec, &inputs, 1, Compute::default()).unwrap();
     let theta = vec![0.1; biased.layout().len()];
     assert!(refuse(&mut *biased, &good.targets, &theta, CLARKE).contains("not homogeneous"));
 }

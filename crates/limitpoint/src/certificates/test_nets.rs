@@ -1,8 +1,9 @@
 //! Small networks for the tests of this module.
 
 use crate::data::Targets;
+use crate::engine::{Compute, Forward, Tangents};
 use crate::linalg::Matrix;
-use crate::models::{Activation, Compute, Model, ModelSpec};
+use crate::models::{Activation, ModelSpec};
 
 /// Numbers in (−1, 1) that look random, the same in every run.
 pub(super) fn numbers(seed: u64) -> impl FnMut() -> f64 {
@@ -20,14 +21,15 @@ pub(super) fn matrix(rows: usize, cols: usize, seed: u64) -> Matrix {
 
 /// A network, targets that its scores at θ satisfy, and θ.
 pub(super) struct Net {
-    pub model: Box<dyn Model>,
+    pub model: Box<dyn Tangents>,
     pub targets: Targets,
     pub theta: Vec<f64>,
 }
 
 /// A random network; examples are labelled by its own scores, so every margin is positive.
 pub(super) fn net(widths: &[usize], activation: Activation, inputs: &Matrix, outputs: usize, seed: u64) -> Net {
-    let mut model = ModelSpec::network(widths, activation).build(inputs, outputs, Compute::default()).unwrap();
+    let mut model =
+        crate::engine::cpu::bind(&ModelSpec::network(widths, activation), inputs, outputs, Compute::default()).unwrap();
     let mut next = numbers(seed);
     let theta: Vec<f64> = (0..model.layout().len()).map(|_| next()).collect();
     let targets = label(&mut *model, &theta);
@@ -35,7 +37,7 @@ pub(super) fn net(widths: &[usize], activation: Activation, inputs: &Matrix, out
 }
 
 /// The labels that make every margin positive.
-pub(super) fn label(model: &mut dyn Model, theta: &[f64]) -> Targets {
+pub(super) fn label(model: &mut dyn Tangents, theta: &[f64]) -> Targets {
     let outputs = model.outputs();
     let scores = model.scores(theta).to_vec();
     if outputs == 1 {
@@ -51,6 +53,6 @@ pub(super) fn label(model: &mut dyn Model, theta: &[f64]) -> Targets {
 /// λ a (x₁ − e x₂) = (5/24)(72/25, 96/25) = (3/5, 4/5) · 1 for w₁ and λ ⟨w₁, x₁⟩ = 1 for a₁, both θ/5.
 pub(super) fn kinked() -> Net {
     let inputs = Matrix::from_rows(&[&[4.0, 3.0], &[4.0, -3.0]]);
-    let model = ModelSpec::relu(&[2]).build(&inputs, 1, Compute::default()).unwrap();
+    let model = crate::engine::cpu::bind(&ModelSpec::relu(&[2]), &inputs, 1, Compute::default()).unwrap();
     Net { model, targets: Targets::Binary(vec![1.0, -1.0]), theta: vec![3.0, 4.0, 3.0, -4.0, 5.0, -5.0] }
 }

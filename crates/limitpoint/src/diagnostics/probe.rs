@@ -249,7 +249,6 @@ impl Probe {
 
 /// Pairs (weights of a hidden layer, weights of the next layer) by block index, in order of the layers.
 fn hidden_layers(layout: &ParamLayout) -> Vec<(usize, usize)> {
-    let weights: Vec<usize> =
-        (0..layout.blocks().len()).filter(|b| layout.blocks()[*b].name.ends_with(".weight")).collect();
+    let weights: Vec<usize> = (0..layout.blocks().len()).filter(|b| layout.blocks()[*b].is_weight()).collect();
     weights.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }

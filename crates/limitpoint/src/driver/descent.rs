@@ -11,7 +11,7 @@ use crate::numeric::{LogScaled, RandomStream, StreamState, Streams, log_add_exp}
 use crate::objective::{Objective, Reduction};
 use crate::observers::{Snapshot, StopReason};
 use crate::optimisers::{Optimiser, OptimiserState};
-use crate::params::{Move, Stamped};
+use crate::params::{Parameters, Update};
 use crate::schedules::{ReviewPeriod, Schedule, ScheduleState, StepContext, TrialOutcome, Verdict};
 
 /// How examples are shared out over steps.
@@ -70,8 +70,8 @@ pub struct Descent {
     optimiser: Box<dyn Optimiser>,
     schedule: Box<dyn Schedule>,
     batching: Batching,
-    params: Stamped,
-    ahead: Vec<f64>,
+    params: Parameters,
+    ahead: Parameters,
     before: Vec<f64>,
     margins_before: Vec<f64>,
     gradient: LogScaled,
@@ -80,8 +80,6 @@ pub struct Descent {
     log_time: f64,
     log_loss: f64,
     all_correct: bool,
-    /// Whether the objective holds the forward pass of all examples at `params`.
-    fresh: bool,
     order: RandomStream,
     epoch_order: StreamState,
     permutation: Vec<usize>,
@@ -114,7 +112,7 @@ impl Descent {
         let (length, order) = (params.len(), streams.stream("order"));
         let mut descent = Self {
             batching,
-            ahead: vec![0.0; length],
+            ahead: Parameters::new(&params),
             before: vec![0.0; length],
             margins_before: Vec::new(),
             gradient: LogScaled::zeros(length),
@@ -123,7 +121,6 @@ impl Descent {
             log_time: f64::NEG_INFINITY,
             log_loss: f64::NAN,
             all_correct: false,
-            fresh: false,
             epoch_order: order.state(),
             order,
             permutation: (0..objective.total_examples()).collect(),
@@ -133,7 +130,7 @@ impl Descent {
             objective,
             optimiser,
             schedule,
-            params: Stamped::new(&params),
+            params: Parameters::new(&params),
         };
         descent.refresh();
         Ok(descent)
@@ -141,19 +138,18 @@ impl Descent {
 
     /// θ.
     pub fn params(&self) -> &[f64] {
-        &self.params
+        self.params.read()
     }
 
     /// The objective, for evaluation elsewhere.
     pub fn objective_mut(&mut self) -> &mut Objective {
-        self.fresh = false;
         &mut self.objective
     }
 
     /// Everything needed to go on bit for bit.
     pub fn state(&self) -> DescentState {
         DescentState {
-            params: self.params.to_vec(),
+            params: self.params.read().to_vec(),
             optimiser: self.optimiser.state(),
             schedule: self.schedule.state(),
             step: self.step,
@@ -170,7 +166,7 @@ impl Descent {
         self.objective.layout().check(&state.params)?;
         self.optimiser.restore(&state.optimiser).map_err(DriverError::OptimiserState)?;
         self.schedule.restore(&state.schedule)?;
-        self.params.copy_from_slice(&state.params);
+        self.params.write().copy_from_slice(&state.params);
         (self.step, self.epoch, self.log_time) = (state.step, state.epoch, state.log_time);
         (self.log_loss, self.all_correct) = state.full_loss;
         self.epoch_start.clone_from(&state.epoch_start);
@@ -186,18 +182,14 @@ impl Descent {
         if self.next_batch > 0 {
             self.shuffle();
         }
-        self.fresh = false;
         Ok(())
     }
 
     /// Evaluates all examples at the current weights, unless that was the last thing done.
     pub fn refresh(&mut self) {
-        if !self.fresh {
-            self.objective.select(None);
-            self.log_loss = self.objective.forward_of(&self.params);
-            self.all_correct = self.objective.all_correct();
-            self.fresh = true;
-        }
+        self.objective.select(None);
+        self.log_loss = self.objective.forward(&self.params).log_loss();
+        self.all_correct = self.objective.all_correct();
     }
 
     /// A new permutation of the examples, from the current place of the order stream.
@@ -211,41 +203,37 @@ impl Descent {
         StepContext { step, epoch, log_loss, all_correct }
     }
 
-    /// Scores the examples selected where the optimiser wants its gradient, which is at `ahead` if the answer is yes,
-    /// else at `params`; `done` if they were scored there.
-    fn score_for_gradient(&mut self, done: bool) -> bool {
+    /// Evaluates the examples selected where the optimiser wants its gradient, which is at `ahead` if the answer is
+    /// yes, else at `params`.
+    fn score_for_gradient(&mut self) -> bool {
         let context = self.context();
         self.optimiser.prepare(&context);
-        let ahead = self.optimiser.look_ahead(&self.params, &mut self.ahead);
-        if ahead {
-            self.objective.forward(&self.ahead);
-        } else if !done {
-            self.objective.forward_of(&self.params);
-        }
-        self.fresh = false;
+        let ahead = self.optimiser.look_ahead(self.params.read(), self.ahead.write());
+        self.objective.forward(if ahead { &self.ahead } else { &self.params });
         ahead
     }
 
     /// The gradient after [`Descent::score_for_gradient`], given its answer.
     fn take_gradient(&mut self, ahead: bool) {
-        let at = if ahead { &self.ahead[..] } else { &self.params };
-        self.optimiser.subgradient(&mut self.objective, at, &mut self.gradient);
+        let at = if ahead { &self.ahead } else { &self.params };
+        self.optimiser.subgradient(self.objective.forward(at), at.read(), &mut self.gradient);
     }
 
-    /// The step that moves every entry for itself, if this is one; its gradient need not be written down.
-    fn plain_move(&self, ahead: bool, log_step: f64) -> Option<Move> {
-        let plain = if ahead { None } else { self.optimiser.plain_move(self.objective.log_loss(), log_step) };
-        plain.filter(|plain| plain.is_finite())
+    /// The step as a formula, if it is one and can be made while its gradient is made.
+    fn formula(&self, ahead: bool, log_step: f64) -> Option<Update> {
+        let update = if ahead { Update::Host } else { self.optimiser.update(self.objective.log_loss(), log_step) };
+        update.is_formula().then_some(update)
     }
 
     fn move_by(&mut self, log_step: f64) -> Result<(), DriverError> {
-        if let Some(plain) = self.optimiser.plain_move(self.gradient.log_scale, log_step) {
-            self.objective.make_move(&mut self.params, plain, &self.gradient.direction);
+        let update = self.optimiser.update(self.gradient.log_scale, log_step);
+        if update != Update::Host {
+            update.make(self.params.write(), &self.gradient.direction);
             return Ok(());
         }
         let context = self.context();
         self.optimiser
-            .step(&mut self.params, &self.gradient, &context, log_step)
+            .step(self.params.write(), &self.gradient, &context, log_step)
             .map_err(|source| DriverError::Optimiser { step: self.step + 1, source })
     }
 
@@ -273,20 +261,21 @@ impl Descent {
         }
         let review = self.schedule.may_redo();
         if review {
-            self.before.copy_from_slice(&self.params);
+            self.before.copy_from_slice(self.params.read());
             self.margins_before.clear();
             self.margins_before.extend_from_slice(self.objective.margins());
         }
         let log_loss_before = self.log_loss;
         let all_correct_before = self.all_correct;
         let remembered = review.then(|| self.optimiser.state());
-        let ahead = self.score_for_gradient(true);
+        let ahead = self.score_for_gradient();
         let mut known = None;
         if !review {
             // the gradient is used once
             let log_step = self.schedule.log_step(&self.context());
-            if let Some(plain) = self.plain_move(ahead, log_step) {
-                if !self.objective.descend(&mut self.params, plain, &mut self.gradient.direction) {
+            if let Some(update) = self.formula(ahead, log_step) {
+                let evaluation = self.objective.forward(&self.params);
+                if !evaluation.step(&mut self.params, update, &mut self.gradient.direction) {
                     return Ok(Advance::Ended(StopReason::Stationary));
                 }
                 self.refresh();
@@ -313,9 +302,9 @@ impl Descent {
                 let verdict =
                     self.schedule.review(&TrialOutcome { log_loss_before, log_loss_after, largest_margin_change });
                 if verdict != Verdict::Accept {
-                    self.params.copy_from_slice(&self.before);
+                    self.params.write().copy_from_slice(&self.before);
                     self.optimiser.restore(state).map_err(DriverError::OptimiserState)?;
-                    (self.log_loss, self.all_correct, self.fresh) = (log_loss_before, all_correct_before, false);
+                    (self.log_loss, self.all_correct) = (log_loss_before, all_correct_before);
                     if verdict == Verdict::GiveUp {
                         return Ok(Advance::Ended(StopReason::ScheduleGaveUp));
                     }
@@ -346,7 +335,7 @@ impl Descent {
             self.shuffle();
             if judged {
                 self.epoch_start = Some(EpochStart {
-                    params: self.params.to_vec(),
+                    params: self.params.read().to_vec(),
                     optimiser: self.optimiser.state(),
                     step: self.step,
                     log_time: self.log_time,
@@ -356,15 +345,16 @@ impl Descent {
         let from = self.next_batch * size;
         let to = (from + size).min(self.permutation.len());
         self.objective.select(Some(&self.permutation[from..to]));
-        let ahead = self.score_for_gradient(false);
+        let ahead = self.score_for_gradient();
         let batch_loss = self.objective.log_loss();
         if !judged && (batch_loss.is_nan() || batch_loss == f64::INFINITY) {
             let what = format!("ln L = {batch_loss} on a batch");
             return Ok(Advance::Ended(StopReason::NotFinite { step: self.step, what }));
         }
         let log_step = self.schedule.log_step(&self.context());
-        if let Some(plain) = self.plain_move(ahead, log_step) {
-            self.objective.descend(&mut self.params, plain, &mut self.gradient.direction);
+        if let Some(update) = self.formula(ahead, log_step) {
+            let evaluation = self.objective.forward(&self.params);
+            evaluation.step(&mut self.params, update, &mut self.gradient.direction);
         } else {
             self.take_gradient(ahead);
             self.move_by(log_step)?;
@@ -387,11 +377,11 @@ impl Descent {
             match self.schedule.review(&outcome) {
                 Verdict::Accept => self.settled = start.step + 1..self.step + 1,
                 verdict => {
-                    self.params.copy_from_slice(&start.params);
+                    self.params.write().copy_from_slice(&start.params);
                     self.optimiser.restore(&start.optimiser).map_err(DriverError::OptimiserState)?;
                     (self.step, self.log_time) = (start.step, start.log_time);
                     self.settled = self.step..self.step;
-                    (self.log_loss, self.all_correct, self.fresh) = (log_loss_before, all_correct_before, false);
+                    (self.log_loss, self.all_correct) = (log_loss_before, all_correct_before);
                     if verdict == Verdict::GiveUp {
                         return Ok(Advance::Ended(StopReason::ScheduleGaveUp));
                     }
@@ -406,7 +396,7 @@ impl Descent {
 
 impl Process for Descent {
     fn params(&self) -> &[f64] {
-        &self.params
+        self.params.read()
     }
 
     fn save(&self) -> ProcessState {
@@ -447,20 +437,19 @@ impl Process for Descent {
         // a snapshot must not disturb the run: what schedules see of the last full loss is put back afterwards
         let kept = (self.log_loss, self.all_correct);
         self.objective.select(None);
-        let nearest_kink = self.objective.smallest_preactivation(&self.params);
-        self.fresh = false;
+        let nearest_kink = self.objective.smallest_preactivation(self.params.read());
         self.refresh();
         let here = self.log_loss;
         let state = self.optimiser.state();
-        self.optimiser.subgradient(&mut self.objective, &self.params, &mut self.gradient);
+        let evaluation = self.objective.forward(&self.params);
+        self.optimiser.subgradient(evaluation, self.params.read(), &mut self.gradient);
         // restoring a state just taken cannot fail
         let restored = self.optimiser.restore(&state);
         debug_assert!(restored.is_ok());
         let counters = (self.step, self.epoch, self.log_time);
-        let snapshot = snapshot(&self.objective, &self.params, &self.gradient, counters, nearest_kink);
+        let snapshot = snapshot(&self.objective, self.params.read(), &self.gradient, counters, nearest_kink);
         look(&Snapshot { point: Point { log_loss: summed(&self.objective, here), ..snapshot.point }, ..snapshot });
         (self.log_loss, self.all_correct) = kept;
-        self.fresh = false;
     }
 }
 

@@ -5,7 +5,7 @@ use crate::data::{Dataset, Inputs};
 use crate::diagnostics::{DescentMargin, feature_bound, sparse_feature_bound};
 use crate::linalg::norm2;
 use crate::losses::LossSpec;
-use crate::models::{MarginMap, ModelSpec, SphereBounds};
+use crate::models::{MarginMap, ModelSpec, Shape, SphereBounds};
 use crate::norms::NormSpec;
 use crate::objective::{Objective, Reduction};
 
@@ -49,7 +49,9 @@ impl AdmissibleDescent {
             Inputs::Sparse(inputs) => sparse_feature_bound(inputs, &NormSpec::L2)?,
             Inputs::Dense(inputs) => feature_bound(inputs, &mut *NormSpec::L2.build_vector(inputs.cols)?),
         };
-        let bounds = model.sphere_bounds(longest, MarginMap::new(&data.targets).outputs());
+        let shape = Shape::vector(data.dimension());
+        let architecture = model.architecture(&shape, MarginMap::new(&data.targets).outputs()).ok();
+        let bounds = architecture.and_then(|architecture| architecture.sphere_bounds(longest));
         let (Some(bounds), Some(degree)) = (bounds, objective.homogeneity().map(|homogeneity| homogeneity.degree))
         else {
             return refuse("the model is not homogeneous in all of its weights; drop biases and frozen layers".into());
@@ -59,7 +61,7 @@ impl AdmissibleDescent {
         }
         objective.layout().check(params).map_err(crate::Error::from).map_err(Box::new)?;
         objective.select(None);
-        let log_loss = objective.forward(params);
+        let log_loss = objective.forward(params).log_loss();
         if log_loss.is_nan() || log_loss >= 0.0 {
             return refuse(format!(
                 "the first loss is {:.3e}, but must be below 1; start where the data are separated, with larger \
@@ -85,8 +87,9 @@ impl AdmissibleDescent {
 mod tests {
     use super::*;
     use crate::data::Targets;
+    use crate::engine::Compute;
     use crate::linalg::Matrix;
-    use crate::models::{Activation, Compute};
+    use crate::models::Activation;
 
     fn try_out(
         model: &ModelSpec,

@@ -5,7 +5,7 @@ use super::recipe::Recipe;
 use super::task::Task;
 use crate::data::Dataset;
 use crate::memory::{bytes, require};
-use crate::models::MarginMap;
+use crate::models::{MarginMap, Shape};
 use crate::optimisers::OptimiserSpec;
 
 /// Copies of the parameters that every run keeps: weights, gradient, look-ahead, direction of the stop rule, and a
@@ -33,17 +33,18 @@ pub(super) fn require_memory<'a>(
     for (task, data) in runs {
         let recipe = &task.recipe;
         let outputs = MarginMap::new(&data.targets).outputs();
-        let footprint = recipe.model.footprint(data.len(), data.dimension(), outputs);
+        let architecture = recipe.model.architecture(&Shape::vector(data.dimension()), outputs);
+        // what is wrong with a model is said when it is built
+        let Ok(architecture) = architecture else { continue };
+        let footprint = architecture.footprint(data.len());
         let blocks = 2 * layers(recipe);
         let bins = recipe.observe.histogram_bins;
         let histograms = bytes(&[bins, blocks, together.max(1)], BIN);
         require(format!("observe.histogram_bins = {bins}"), histograms, "ask for fewer bins").map_err(too_large)?;
         let optimiser = recipe.optimisers.get(&task.label.optimiser);
         let copies = COPIES + optimiser.map_or(2, remembered);
-        let sides = footprint
-            .sides
-            .windows(2)
-            .map(|pair| bytes(&[pair[0], pair[0]], 8).saturating_add(bytes(&[pair[1], pair[1]], 8)));
+        let square = |side: usize| bytes(&[side, side], 8);
+        let sides = footprint.matrices.iter().map(|(rows, cols)| square(*rows).saturating_add(square(*cols)));
         let squares = sides.fold(0_u128, u128::saturating_add).saturating_mul(optimiser.map_or(0, squared));
         footprint.require_run(copies, squares, together).map_err(too_large)?;
     }

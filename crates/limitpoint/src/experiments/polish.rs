@@ -7,7 +7,8 @@ use super::RunError;
 use super::certify::OpenedRun;
 use super::weights::{load_weights, save_weights};
 use crate::certificates::{Measure, PolishSettings, PolishStatus, Polished, polish};
-use crate::models::{Compute, MarginMap};
+use crate::engine::{Compute, Forward};
+use crate::models::MarginMap;
 use crate::norms::NormSpec;
 
 /// Name of the file with polished weights in a run's folder.
@@ -60,7 +61,8 @@ pub fn polish_run(folder: &Path, norm: Option<&NormSpec>, settings: &PolishSetti
     let polished = polish(spec, data, &opened.weights, &norm, settings)?;
     let file = folder.join(POLISHED_FILE);
     save_weights(&file, &opened.layout, &polished.params)?;
-    let mut model = spec.build(&data.inputs, MarginMap::new(&data.targets).outputs(), Compute::default())?;
+    let mut model =
+        crate::engine::cpu::bind(&spec, &data.inputs, MarginMap::new(&data.targets).outputs(), Compute::default())?;
     let reference = model.scores(&polished.params).to_vec();
     let largest = reference.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));
     let mut earlier = Vec::new();

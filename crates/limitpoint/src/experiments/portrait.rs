@@ -2,8 +2,9 @@
 
 use super::record::{DecisionMap, FeatureImages, Portrait};
 use crate::data::{Dataset, Targets};
+use crate::engine::{Compute, Forward};
 use crate::linalg::{Matrix, norm2};
-use crate::models::{Compute, MarginMap, ModelError, ModelSpec};
+use crate::models::{MarginMap, ModelError, ModelSpec};
 use crate::params::ParamLayout;
 
 /// Grid points along each axis of a decision map.
@@ -47,7 +48,7 @@ fn decision_map(model: &ModelSpec, data: &Dataset, params: &[f64]) -> Result<Opt
     let points: Vec<[f64; 2]> = y.iter().flat_map(|&v| x.iter().map(move |&u| [u, v])).collect();
     let outputs = MarginMap::new(&data.targets).outputs();
     let grid = Matrix { rows: points.len(), cols: 2, data: points.concat() };
-    let mut machine = model.build(&grid, outputs, Compute::default())?;
+    let mut machine = crate::engine::cpu::bind(&model, &grid, outputs, Compute::default())?;
     let scores = machine.scores(params);
     let winner = |scores: &[f64]| {
         let best = scores.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
@@ -80,7 +81,7 @@ fn feature_images(
     rows: usize,
     cols: usize,
 ) -> Option<FeatureImages> {
-    let weights: Vec<_> = layout.blocks().iter().filter(|block| block.name.ends_with(".weight")).collect();
+    let weights: Vec<_> = layout.weights().collect();
     let first = weights.first().filter(|block| block.cols == channels * rows * cols)?;
     let outgoing = |unit: usize| {
         weights.get(1).filter(|next| next.cols == first.rows).map_or(1.0, |next| {
@@ -134,7 +135,7 @@ mod tests {
         let inputs = Matrix::from_rows(&[&[1.0; 4], &[2.0; 4]]);
         let data = Dataset::new("image", inputs, Targets::Binary(vec![-1.0, 1.0]), vec![2, 2]).unwrap();
         let model = ModelSpec::network(&[2], Activation::Relu);
-        let layout = model.build(&data.inputs, 1, Compute::default()).unwrap().layout().clone();
+        let layout = crate::engine::cpu::bind(&model, &data.inputs, 1, Compute::default()).unwrap().layout().clone();
         let params = [1.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, -1.0, 1.0, 3.0];
         let portrait = portrait(&model, &layout, &data, &params).unwrap();
         let features = portrait.features.unwrap();

@@ -31,7 +31,7 @@ use super::{DataRecord, RunError};
 use crate::data::DataSplit;
 use crate::diagnostics::{Probe, ProbeSpec};
 use crate::driver::{Batching, Process, advance, look, show_last};
-use crate::models::Compute;
+use crate::engine::Compute;
 use crate::objective::Objective;
 use crate::observers::{Observer, StopReason, Stopper};
 use crate::params::ParamLayout;

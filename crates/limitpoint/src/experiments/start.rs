@@ -92,7 +92,7 @@ impl Task {
         let (bound, words) = match self.recipe.loss {
             LossSpec::Exponential | LossSpec::Logistic => {
                 let b = largest_feature(norm, data, &layout)?;
-                let loss = objective.forward(&self.initial(&layout)).exp();
+                let loss = objective.forward(&self.initial(&layout)).log_loss().exp();
                 let words = format!("1/(B² L(θ₀)) with B = max ‖x‖_* = {b:.4} and L(θ₀) = {loss:.4}, B Theorem 5");
                 (1.0 / (b * b * loss), words)
             }

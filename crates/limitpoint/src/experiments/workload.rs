@@ -2,9 +2,10 @@
 
 use crate::data::{Dataset, Targets};
 use crate::driver::{Batching, Descent};
+use crate::engine::{Compute, Precision};
 use crate::linalg::Matrix;
 use crate::losses::LossSpec;
-use crate::models::{Compute, ModelSpec, Precision};
+use crate::models::ModelSpec;
 use crate::norms::NormSpec;
 use crate::numeric::{RandomStream, Streams};
 use crate::objective::{Objective, Reduction};

@@ -3,9 +3,9 @@
 use super::{FingerprintError, Geometry, REACHED};
 use crate::certificates::{Measure, linear_margin_problem};
 use crate::data::Dataset;
+use crate::engine::Compute;
 use crate::experiments::{RecipeSource, RunError, Task, plan};
 use crate::linalg::dot;
-use crate::models::Compute;
 use crate::numeric::Streams;
 use crate::objective::Objective;
 use crate::optimisers::OptimiserSpec;

@@ -138,7 +138,7 @@ pub(super) fn run(
     let mut at = objective(&task, &data)?;
     let layout = at.layout().clone();
     let origin = task.initial(&layout);
-    let first_log_loss = at.forward(&origin);
+    let first_log_loss = at.forward(&origin).log_loss();
     let mut norms = workers(geometries, &layout)?;
     let lengths: Vec<f64> = norms.iter_mut().map(|norm| norm.value(&origin)).collect();
     let mut readings = Vec::new();

@@ -24,7 +24,8 @@ use crate::potentials::{MirrorPotential, PotentialSpec, balance_drift, grouped_c
 /// use limitpoint::flows::{Flow, FlowSpec, Tolerance};
 /// use limitpoint::linalg::Matrix;
 /// use limitpoint::losses::LossSpec;
-/// use limitpoint::models::{Compute, ModelSpec};
+/// use limitpoint::engine::Compute;
+/// use limitpoint::models::ModelSpec;
 /// use limitpoint::objective::{Objective, Reduction};
 /// // one point x = 1, exponential loss: dw/dt = e^−w has the solution w = ln(1 + t)
 /// let data = Dataset::new("point", Matrix::from_rows(&[&[1.0]]), Targets::Binary(vec![1.0]), vec![1])?;
@@ -282,8 +283,7 @@ impl Flow {
 
     /// The slope at `self.params`, into stage `stage`.
     fn evaluate(&mut self, objective: &mut Objective, stage: usize) {
-        objective.forward(&self.params);
-        objective.backward(&self.params, &mut self.gradient);
+        objective.forward(&self.params).backward(&self.params, &mut self.gradient);
         let factor = if self.rescaled { 1.0 } else { self.gradient.log_scale.exp() };
         let slope = &mut self.stages[stage];
         match &mut self.field {
@@ -391,9 +391,10 @@ impl BalanceMonitor {
 mod tests {
     use super::*;
     use crate::data::{Dataset, Targets};
+    use crate::engine::Compute;
     use crate::linalg::Matrix;
     use crate::losses::LossSpec;
-    use crate::models::{Compute, ModelSpec};
+    use crate::models::ModelSpec;
     use crate::objective::Reduction;
 
     #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Spread;
 use crate::catalogue::CatalogueEntry;
 use crate::numeric::RandomStream;
-use crate::params::{Block, ParamLayout};
+use crate::params::{Block, ParamLayout, Role};
 
 /// How initial parameters are drawn; always from the run's stream "init", block after block. Biases start at zero
 /// except under `Uniform`, which treats them as weights.
@@ -14,8 +14,8 @@ use crate::params::{Block, ParamLayout};
 /// ```
 /// use limitpoint::models::Initialiser;
 /// use limitpoint::numeric::Streams;
-/// use limitpoint::params::ParamLayout;
-/// let layout = ParamLayout::new([("layer1.weight", 50, 4), ("layer2.weight", 1, 50)])?;
+/// use limitpoint::params::{Block, ParamLayout};
+/// let layout = ParamLayout::of([Block::weight(1, 50, 4), Block::weight(2, 1, 50)])?;
 /// let theta = Initialiser::Uniform { scale: 0.1, fan_in: true }.draw(&layout, &mut Streams::new(1).stream("init"));
 /// assert!(theta[..200].iter().all(|w| w.abs() <= 0.1 / 4.0)); // U[−α/fan-in, α/fan-in]
 /// # Ok::<(), limitpoint::params::ParamsError>(())
@@ -85,14 +85,10 @@ impl Initialiser {
 
     /// How the weights of a block are spread; nothing for given numbers.
     pub fn spread(&self, layout: &ParamLayout, block: &Block) -> Option<Spread> {
-        let name = block.name.as_str();
-        // a bias has one column; its fan-in is that of its layer's weights
-        let bias = name.ends_with(".bias");
-        let weights = name.strip_suffix(".bias").and_then(|layer| layout.block(&format!("{layer}.weight")));
-        let fan_in: f64 = weights.unwrap_or(block).cols as f64;
-        let names = layout.blocks().iter().map(|block| block.name.as_str());
-        let layers: Vec<&str> = names.filter(|name| name.ends_with(".weight")).collect();
-        let between = layers.get(1..layers.len().saturating_sub(1)).unwrap_or_default().contains(&name);
+        let fan_in = block.fan_in as f64;
+        let bias = block.role == Role::Bias;
+        let last = layout.weights().last().map_or(0, |weight| weight.layer);
+        let between = block.is_weight() && (2..last).contains(&block.layer);
         let normal = |deviation: f64| Spread::Normal { deviation };
         Some(match *self {
             Self::Given { .. } => return None,

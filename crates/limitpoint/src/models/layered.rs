@@ -1,7 +1,8 @@
 //! A model at fixed parameters, layer by layer, as a function of its inputs.
 
-use super::{Activation, Compute, ModelError, ModelSpec};
+use super::{Activation, Layer, ModelError, ModelSpec, Shape, hat};
 use crate::linalg::{Matrix, dot, matmul, matmul_nt};
+use crate::params::{ParamLayout, Role};
 
 /// z = W a + b.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,8 +42,8 @@ pub struct Layered {
 impl Layered {
     /// The model `spec` with these parameters, for examples of `features` numbers.
     pub fn new(spec: &ModelSpec, params: &[f64], features: usize, outputs: usize) -> Result<Self, ModelError> {
-        let model = spec.build(&Matrix::zeros(1, features), outputs, Compute::default())?;
-        let layout = model.layout();
+        let architecture = spec.architecture(&Shape::vector(features), outputs)?;
+        let layout = architecture.layout();
         layout.check(params)?;
         let blocks: Vec<Matrix> = layout
             .blocks()
@@ -50,36 +51,34 @@ impl Layered {
             .map(|block| Matrix { rows: block.rows, cols: block.cols, data: params[block.range()].to_vec() })
             .collect();
         let single = |data| vec![Affine { weight: Matrix { rows: 1, cols: features, data }, bias: None }];
-        let (layers, activation) = match spec {
-            ModelSpec::Diagonal { .. } => {
+        let layers = match architecture.layers()[0] {
+            Layer::Diagonal { .. } => {
                 let entry = |k: usize| blocks.iter().map(|block| block.data[k]).product();
-                (single((0..features).map(entry).collect()), Activation::Identity)
+                single((0..features).map(entry).collect())
             }
-            ModelSpec::Matrix { symmetric, .. } => (single(product(blocks, *symmetric)), Activation::Identity),
-            ModelSpec::MexicanHat { .. } => {
+            Layer::MatrixProduct { symmetric, .. } => single(product(blocks, symmetric)),
+            Layer::MexicanHat { degree, exponent } => {
                 // a multiple of the first input
                 let mut weight = vec![0.0; features];
-                weight[0] = 1.0;
-                let input = Matrix { rows: 1, cols: features, data: weight.clone() };
-                weight[0] = spec.build(&input, outputs, Compute::default())?.scores(params)[0];
-                (single(weight), Activation::Identity)
+                weight[0] = hat::height(params, degree, exponent).0;
+                single(weight)
             }
-            ModelSpec::Linear => (paired(layout, blocks), Activation::Identity),
-            ModelSpec::Network { activation, .. } => {
+            _ => {
                 let mut layers = paired(layout, blocks);
-                let factor = spec.output_factor();
+                let factor = architecture.output_factor();
                 if let (Some(last), true) = (layers.last_mut(), factor != 1.0) {
                     let entries = last.weight.data.iter_mut().chain(last.bias.iter_mut().flatten());
                     entries.for_each(|entry| *entry *= factor);
                 }
-                (layers, *activation)
+                layers
             }
         };
+        let activation = architecture.activations().next().unwrap_or(Activation::Identity);
         Ok(Self { layers, activation })
     }
 
     /// Asserts that there is a layer, and that each has the numbers its shape says and takes those of the one before.
-    pub(super) fn check(&self) {
+    pub(crate) fn check(&self) {
         assert!(!self.layers.is_empty(), "a model needs at least one layer");
         let mut given = self.features();
         for (l, Affine { weight, bias }) in self.layers.iter().enumerate() {
@@ -102,7 +101,7 @@ impl Layered {
         self.layers.last().map_or(0, |layer| layer.weight.rows)
     }
 
-    /// Φ(x), one example after the definition; for many, see [`super::LayeredMap`].
+    /// Φ(x), one example after the definition; for many, see `engine::cpu::LayeredMap`.
     pub fn scores(&self, x: &[f64]) -> Vec<f64> {
         let mut values = x.to_vec();
         for (l, layer) in self.layers.iter().enumerate() {
@@ -124,11 +123,11 @@ impl Affine {
 }
 
 /// Weights with the biases that follow them.
-fn paired(layout: &crate::params::ParamLayout, blocks: Vec<Matrix>) -> Vec<Affine> {
+fn paired(layout: &ParamLayout, blocks: Vec<Matrix>) -> Vec<Affine> {
     let mut layers: Vec<Affine> = Vec::new();
     for (block, matrix) in layout.blocks().iter().zip(blocks) {
         match layers.last_mut() {
-            Some(layer) if block.name.ends_with(".bias") => layer.bias = Some(matrix.data),
+            Some(layer) if block.role == Role::Bias => layer.bias = Some(matrix.data),
             _ => layers.push(Affine { weight: matrix, bias: None }),
         }
     }
@@ -156,6 +155,7 @@ fn product(factors: Vec<Matrix>, symmetric: bool) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::{Compute, Forward};
     use crate::numeric::Streams;
 
     /// Every listed model gives the scores of its layers.
@@ -166,7 +166,7 @@ mod tests {
             for outputs in [1, 3] {
                 let mut x = Matrix::zeros(7, 4);
                 stream.fill_normal(&mut x.data);
-                let Ok(mut model) = spec.build(&x, outputs, Compute::default()) else { continue };
+                let Ok(mut model) = crate::engine::cpu::bind(&spec, &x, outputs, Compute::default()) else { continue };
                 let mut params = vec![0.0; model.layout().len()];
                 stream.fill_normal(&mut params);
                 let layered = Layered::new(&spec, &params, 4, outputs).unwrap();

@@ -3,10 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dense::{Architecture, ShardedNetwork};
-use super::{Activation, DiagonalNetwork, MatrixModel, MexicanHat, Model, ModelError, SparseLinear};
+use super::{Activation, Architecture, Layer, ModelError, Shape};
 use crate::catalogue::CatalogueEntry;
-use crate::data::InputsView;
 
 /// Where a network has biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -19,17 +17,6 @@ pub enum Biases {
     First,
     /// In every layer; the network is not homogeneous.
     All,
-}
-
-/// The number a network computes in; parameters and gradients are doubles either way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Precision {
-    /// 64 bits.
-    #[default]
-    F64,
-    /// 32 bits inside the products.
-    F32,
 }
 
 /// The factor in front of the output.
@@ -45,30 +32,14 @@ pub enum OutputScale {
     Factor(f64),
 }
 
-/// How a model computes: threads and precision never change what it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Compute {
-    /// Threads of the model's team.
-    pub threads: usize,
-    /// Precision of the products.
-    pub precision: Precision,
-}
-
-impl Default for Compute {
-    fn default() -> Self {
-        Self { threads: 1, precision: Precision::F64 }
-    }
-}
-
 /// A model without its inputs.
 ///
 /// ```
-/// use limitpoint::linalg::Matrix;
-/// use limitpoint::models::{Compute, ModelSpec};
+/// use limitpoint::models::{ModelSpec, Shape};
 /// let spec: ModelSpec = serde_json::from_str(r#"{"network": {"widths": [3], "activation": "relu"}}"#).unwrap();
-/// let model = spec.build(&Matrix::zeros(5, 2), 1, Compute::default())?;
-/// assert_eq!(model.layout().len(), 3 * 2 + 3);
-/// assert_eq!(model.homogeneity().unwrap().degree, 2.0);
+/// let network = spec.architecture(&Shape::vector(2), 1)?;
+/// assert_eq!(network.layout().len(), 3 * 2 + 3);
+/// assert_eq!(network.homogeneity().unwrap().degree, 2.0);
 /// # Ok::<(), limitpoint::models::ModelError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -167,77 +138,40 @@ impl ModelSpec {
         matches!(self, Self::Linear | Self::Matrix { factors: 1, symmetric: false, .. })
     }
 
-    /// Checks the settings and binds the model to its inputs (examples × features): a matrix, or the inputs of a
-    /// dataset. Sparse inputs are for the linear model.
-    pub fn build<'a>(
-        &self,
-        inputs: impl Into<InputsView<'a>>,
-        outputs: usize,
-        compute: Compute,
-    ) -> Result<Box<dyn Model>, ModelError> {
-        let inputs = inputs.into();
-        self.footprint(inputs.rows(), inputs.cols(), outputs).require()?;
-        let inputs = match inputs {
-            InputsView::Dense(inputs) => inputs,
-            InputsView::Sparse(inputs) if *self == Self::Linear => {
-                return Ok(Box::new(SparseLinear::new(inputs, outputs, compute.threads)?));
-            }
-            InputsView::Sparse(inputs) => {
-                let (rows, cols) = (inputs.rows(), inputs.cols());
-                return Err(ModelError::SparseInputs { model: self.key(), rows, cols });
-            }
+    /// The layers of the model for examples of this shape, its settings checked.
+    pub fn architecture(&self, inputs: &Shape, outputs: usize) -> Result<Architecture, ModelError> {
+        let single = |model, layer| {
+            if outputs == 1 { Ok(vec![layer]) } else { Err(ModelError::Outputs { model, outputs }) }
         };
-        if inputs.rows == 0 || inputs.cols == 0 {
-            return Err(ModelError::EmptyInputs { rows: inputs.rows, cols: inputs.cols });
-        }
-        let architecture = match self {
-            Self::Diagonal { factors } => {
-                if outputs != 1 {
-                    return Err(ModelError::Outputs { model: "a diagonal network", outputs });
-                }
-                return Ok(Box::new(DiagonalNetwork::new(inputs, *factors)?));
-            }
+        let layers = match *self {
+            Self::Linear => vec![Layer::dense(outputs)],
+            Self::Diagonal { factors } => single("a diagonal network", Layer::Diagonal { factors })?,
             Self::Matrix { rows, factors, width, symmetric } => {
-                if outputs != 1 {
-                    return Err(ModelError::Outputs { model: "a matrix model", outputs });
-                }
-                return Ok(Box::new(MatrixModel::new(inputs, *rows, *factors, *width, *symmetric)?));
+                let columns = inputs.len().checked_div(rows).unwrap_or(0);
+                let width = width.unwrap_or(rows.min(columns).max(1));
+                single("a matrix model", Layer::MatrixProduct { rows, factors, width, symmetric })?
             }
-            Self::MexicanHat { degree, exponent } => {
-                if outputs != 1 {
-                    return Err(ModelError::Outputs { model: "a Mexican hat", outputs });
+            Self::MexicanHat { degree, exponent } => single("a Mexican hat", Layer::MexicanHat { degree, exponent })?,
+            Self::Network { ref widths, activation, biases, ref frozen, .. } => {
+                let count = widths.len() + 1;
+                if let Some(&layer) = frozen.iter().find(|layer| !(1..=count).contains(*layer)) {
+                    return Err(ModelError::FrozenLayer { layer, layers: count });
                 }
-                return Ok(Box::new(MexicanHat::new(inputs, *degree, *exponent)?));
-            }
-            Self::Linear => Architecture {
-                inputs: inputs.cols,
-                widths: Vec::new(),
-                outputs,
-                activation: Activation::Identity,
-                biases: vec![false],
-                frozen: vec![false],
-                output_scale: 1.0,
-            },
-            Self::Network { widths, activation, biases, frozen, output_scale } => {
-                check_network(widths, *activation, frozen, *output_scale)?;
-                let layers = widths.len() + 1;
-                Architecture {
-                    inputs: inputs.cols,
-                    widths: widths.clone(),
-                    outputs,
-                    activation: *activation,
-                    biases: (0..layers)
-                        .map(|l| *biases == Biases::All || (*biases == Biases::First && l == 0))
-                        .collect(),
-                    frozen: (0..layers).map(|l| frozen.contains(&(l + 1))).collect(),
-                    output_scale: self.output_factor(),
+                let mut layers = Vec::new();
+                if inputs.0.len() > 1 {
+                    layers.push(Layer::Flatten);
                 }
+                for (l, units) in widths.iter().copied().chain([outputs]).enumerate() {
+                    let bias = biases == Biases::All || (biases == Biases::First && l == 0);
+                    layers.push(Layer::Dense { units, bias, frozen: frozen.contains(&(l + 1)) });
+                    layers.extend((l + 1 < count).then_some(Layer::Activation(activation)));
+                }
+                let factor = self.output_factor();
+                layers.extend((factor != 1.0).then_some(Layer::Scale(factor)));
+                layers
             }
         };
-        Ok(match compute.precision {
-            Precision::F64 => ShardedNetwork::<f64>::build(architecture, inputs, compute.threads)?,
-            Precision::F32 => ShardedNetwork::<f32>::build(architecture, inputs, compute.threads)?,
-        })
+        Architecture::new(inputs.clone(), layers)
     }
 
     /// The factor in front of the output; 1 for models without one.
@@ -304,32 +238,5 @@ impl ModelSpec {
         specs.extend(Activation::examples().into_iter().map(|activation| Self::network(&[6], activation)));
         specs.extend(Activation::examples().into_iter().map(|activation| Self::network(&[7, 3, 5], activation)));
         specs
-    }
-}
-
-fn check_network(
-    widths: &[usize],
-    activation: Activation,
-    frozen: &[usize],
-    output_scale: OutputScale,
-) -> Result<(), ModelError> {
-    if let Some(layer) = widths.iter().position(|width| *width == 0) {
-        return Err(ModelError::ZeroWidth { layer: layer + 1 });
-    }
-    if let Some(problem) = activation.problem() {
-        return Err(ModelError::Activation(problem));
-    }
-    let layers = widths.len() + 1;
-    if let Some(&layer) = frozen.iter().find(|layer| !(1..=layers).contains(*layer)) {
-        return Err(ModelError::FrozenLayer { layer, layers });
-    }
-    if (1..=layers).all(|layer| frozen.contains(&layer)) {
-        return Err(ModelError::AllFrozen);
-    }
-    match output_scale {
-        OutputScale::Factor(value) if !(value > 0.0 && value.is_finite()) => {
-            Err(ModelError::OutOfRange { what: "the output factor", value, range: "positive and finite" })
-        }
-        _ => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! How large margins, their gradients and their Hessians can be on the unit sphere of parameters.
 
-use super::{Biases, ModelSpec};
+use super::{Architecture, Layer};
 use crate::linalg::Eigen;
 
 /// Upper bounds of a homogeneous model's margins over all unit parameter vectors and all inputs up to a length.
@@ -34,10 +34,12 @@ pub struct SphereBounds {
     pub gradient: f64,
     /// B₂.
     pub hessian: f64,
+    /// How fast margins change with the inputs, ‖∇ₓq‖₂: since K = s ‖x‖^{k₁}, it is k₁ B₀/‖x‖.
+    pub input_gradient: f64,
 }
 
 impl SphereBounds {
-    /// Of K Π rₗ^{kₗ}, all kₗ ≥ 1.
+    /// Of K Π rₗ^{kₗ}, all kₗ ≥ 1, whatever K is made of: the rate with the inputs is left open (NaN).
     ///
     /// ```
     /// use limitpoint::models::SphereBounds;
@@ -64,6 +66,7 @@ impl SphereBounds {
             value: constant * largest_monomial(degrees),
             gradient: constant * gradient,
             hessian: constant * largest_eigenvalue(&matrix, layers),
+            input_gradient: f64::NAN,
         }
     }
 }
@@ -84,48 +87,38 @@ fn largest_eigenvalue(matrix: &[f64], size: usize) -> f64 {
     }
 }
 
-impl ModelSpec {
+impl Architecture {
     /// The bounds for inputs of ℓ2 length up to `longest_input`; nothing for models that are not homogeneous in all of
     /// their parameters (frozen layers, biases beyond the first layer), and for the Mexican hat, whose curvature has no
     /// bound here.
     ///
     /// ```
-    /// use limitpoint::models::{Activation, ModelSpec};
-    /// let spec = ModelSpec::network(&[8], Activation::Quadratic);
-    /// let bounds = spec.sphere_bounds(1.0, 1).unwrap();
-    /// // Σ aⱼ ⟨wⱼ, x⟩² ≤ ‖a‖ ‖W‖², at most 2/3 · √(1/3)
+    /// use limitpoint::models::{Activation, ModelSpec, Shape};
+    /// let network = ModelSpec::network(&[8], Activation::Quadratic).architecture(&Shape::vector(3), 1)?;
+    /// let bounds = network.sphere_bounds(1.0).unwrap();
+    /// // Σ aⱼ ⟨wⱼ, x⟩² ≤ ‖a‖ ‖W‖², at most 2/3 · √(1/3), and it grows twice as fast with x
     /// assert!((bounds.value - 2.0 / 27f64.sqrt()).abs() < 1e-15);
+    /// assert_eq!(bounds.input_gradient, 2.0 * bounds.value);
+    /// # Ok::<(), limitpoint::models::ModelError>(())
     /// ```
-    pub fn sphere_bounds(&self, longest_input: f64, outputs: usize) -> Option<SphereBounds> {
-        let mut kinked = false;
-        let (constant, degrees) = match self {
-            Self::Linear => (longest_input, vec![1.0]),
-            Self::Diagonal { factors } => (longest_input, vec![1.0; *factors]),
-            Self::Matrix { symmetric: true, .. } => (longest_input, vec![2.0]),
-            Self::Matrix { factors, .. } => (longest_input, vec![1.0; *factors]),
-            Self::MexicanHat { .. } => return None,
-            Self::Network { widths, activation, biases, frozen, .. } => {
-                if *biases == Biases::All || !frozen.is_empty() {
-                    return None;
-                }
-                kinked = activation.kink().is_some() && !widths.is_empty();
-                let degrees: Vec<f64> =
-                    (0..=widths.len()).rev().map(|above| f64::from(activation.degree()).powi(above as i32)).collect();
-                // a bias of the first layer is the weight of an input that is always 1
-                let longest = if *biases == Biases::First { longest_input.hypot(1.0) } else { longest_input };
-                (self.output_factor() * longest.powf(degrees[0]), degrees)
-            }
-        };
-        let mut bounds = SphereBounds::of_monomial(constant, &degrees);
-        if outputs > 1 {
-            let factor = std::f64::consts::SQRT_2;
-            bounds = SphereBounds {
-                value: factor * bounds.value,
-                gradient: factor * bounds.gradient,
-                hessian: factor * bounds.hessian,
-            };
+    pub fn sphere_bounds(&self, longest_input: f64) -> Option<SphereBounds> {
+        let hat = self.layers().iter().any(|layer| matches!(layer, Layer::MexicanHat { .. }));
+        if hat || self.layout().blocks().iter().any(|block| block.frozen) {
+            return None;
         }
-        if kinked {
+        let degrees: Vec<f64> = self.homogeneity()?.groups.iter().map(|group| group.degree).collect();
+        // how scores grow with the inputs: with the first of the layers, or with each factor of a product alike
+        let entry: f64 = self.layers().iter().map(Layer::degree).product();
+        // a bias of the first layer is the weight of an input that is always 1
+        let biased = self.layers().iter().any(|layer| matches!(layer, Layer::Dense { bias: true, .. }));
+        let longest = if biased { longest_input.hypot(1.0) } else { longest_input };
+        let mut bounds = SphereBounds::of_monomial(self.output_factor() * longest.powf(entry), &degrees);
+        bounds.input_gradient = entry * bounds.value / longest;
+        if self.outputs() > 1 {
+            let entries = [&mut bounds.value, &mut bounds.gradient, &mut bounds.hessian, &mut bounds.input_gradient];
+            entries.into_iter().for_each(|bound| *bound *= std::f64::consts::SQRT_2);
+        }
+        if self.activations().any(|activation| activation.kink().is_some()) {
             bounds.hessian = f64::INFINITY;
         }
         Some(bounds)
@@ -134,9 +127,9 @@ impl ModelSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::engine::{Compute, Forward};
     use crate::linalg::{Matrix, norm2};
-    use crate::models::{Activation, Compute};
+    use crate::models::{Activation, ModelSpec, Shape};
     use crate::numeric::Streams;
 
     fn unit(vector: &mut [f64]) {
@@ -153,8 +146,9 @@ mod tests {
             let mut inputs = Matrix::zeros(5, 4);
             stream.fill_normal(&mut inputs.data);
             let longest = (0..5).map(|n| norm2(inputs.row(n))).fold(0.0, f64::max);
-            let Some(bounds) = spec.sphere_bounds(longest, 1) else { continue };
-            let mut model = spec.build(&inputs, 1, Compute::default()).unwrap();
+            let architecture = spec.architecture(&Shape::vector(4), 1).unwrap();
+            let Some(bounds) = architecture.sphere_bounds(longest) else { continue };
+            let mut model = crate::engine::cpu::bind(&spec, &inputs, 1, Compute::default()).unwrap();
             let mut theta = vec![0.0; model.layout().len()];
             tried += 1;
             for _ in 0..20 {
@@ -197,8 +191,8 @@ mod tests {
     #[test]
     fn the_bound_of_values_is_attained() {
         let spec = ModelSpec::network(&[1], Activation::ReluPower { power: 2 });
-        let bounds = spec.sphere_bounds(3.0, 1).unwrap();
-        let mut model = spec.build(&Matrix::from_rows(&[&[3.0]]), 1, Compute::default()).unwrap();
+        let bounds = spec.architecture(&Shape::vector(1), 1).unwrap().sphere_bounds(3.0).unwrap();
+        let mut model = crate::engine::cpu::bind(&spec, &Matrix::from_rows(&[&[3.0]]), 1, Compute::default()).unwrap();
         let best = model.scores(&[(2.0f64 / 3.0).sqrt(), (1.0f64 / 3.0).sqrt()])[0];
         assert!((best / bounds.value - 1.0).abs() < 1e-14);
         // ‖∇(9 r₁² r₂)‖² = 81 (4 s − 3 s²) for s = r₁² is at most 81 · 4/3
@@ -210,9 +204,12 @@ mod tests {
 
     #[test]
     fn kinks_biases_and_classes() {
-        assert_eq!(ModelSpec::relu(&[4]).sphere_bounds(1.0, 1).unwrap().hessian, f64::INFINITY);
-        assert!(ModelSpec::examples().iter().any(|spec| spec.sphere_bounds(1.0, 1).is_none()));
-        let [one, many] = [1, 3].map(|outputs| ModelSpec::Linear.sphere_bounds(2.0, outputs).unwrap());
+        let bounds = |spec: &ModelSpec, longest, outputs| {
+            spec.architecture(&Shape::vector(4), outputs).unwrap().sphere_bounds(longest)
+        };
+        assert_eq!(bounds(&ModelSpec::relu(&[4]), 1.0, 1).unwrap().hessian, f64::INFINITY);
+        assert!(ModelSpec::examples().iter().any(|spec| bounds(spec, 1.0, 1).is_none()));
+        let [one, many] = [1, 3].map(|outputs| bounds(&ModelSpec::Linear, 2.0, outputs).unwrap());
         assert_eq!((one.value, one.gradient, one.hessian), (2.0, 2.0, 0.0));
         assert!((many.gradient - 8f64.sqrt()).abs() < 1e-15);
     }

@@ -4,7 +4,7 @@ use super::Norm;
 use super::face::{Elementary, Face, Multiplier, activity, project_face};
 use super::l1::{first_largest, project_max_ball, project_sum_ball};
 use crate::linalg::{max_abs, sign, sum_abs};
-use crate::params::Move;
+use crate::params::Update;
 
 /// Largest absolute value; on matrices the entrywise maximum.
 ///
@@ -70,7 +70,7 @@ impl Norm for Linf {
 
     fn descend(&mut self, params: &mut [f64], g: &[f64], factor: f64, unit: bool, _: &mut [f64]) {
         let length = if unit { factor } else { factor * sum_abs(g) };
-        Move::AgainstSigns(length).make(params, g);
+        Update::AgainstSigns(length).make(params, g);
     }
 
     fn project_subdifferential(&mut self, at: &[f64], target: &[f64], tolerance: f64, out: &mut [f64]) {

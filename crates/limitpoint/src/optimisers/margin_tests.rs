@@ -2,12 +2,13 @@
 
 use super::*;
 use crate::data::{Dataset, Targets};
+use crate::engine::Compute;
 use crate::linalg::{Matrix, add_scaled, dot, max_abs, norm2};
 use crate::losses::LossSpec;
-use crate::models::{Compute, ModelSpec};
+use crate::models::ModelSpec;
 use crate::norms::{Norm, NormSpec};
 use crate::numeric::Streams;
-use crate::objective::Reduction;
+use crate::objective::{Objective, Reduction};
 use crate::params::ParamLayout;
 
 /// A separable problem with best margin `margin`, written down together with the proof that it is the best.
@@ -80,9 +81,9 @@ impl Planted {
         let mut gradient = LogScaled::zeros(params.len());
         let mut gaps = Vec::new();
         for step in 0..steps {
-            let log_loss = objective.forward(&params);
+            let log_loss = objective.forward(&params).log_loss();
             let context = StepContext { step, epoch: step, log_loss, all_correct: false };
-            optimiser.subgradient(&mut objective, &params, &mut gradient);
+            optimiser.subgradient(objective.forward(&params), &params, &mut gradient);
             optimiser.step(&mut params, &gradient, &context, -log_loss - 2.0 * bound.ln()).unwrap();
             objective.forward(&params);
             let least = objective.margins().iter().copied().fold(f64::INFINITY, f64::min);
@@ -139,9 +140,9 @@ fn dual_acceleration_in_l2_is_the_method_of_ji_srebro_and_telgarsky() {
     let (mut params, mut w, mut momentum) = (vec![0.0; 4], vec![0.0; 4], vec![0.0; 4]);
     let mut gradient = LogScaled::zeros(4);
     for step in 0..300 {
-        let log_loss = objective.forward(&params);
+        let log_loss = objective.forward(&params).log_loss();
         let context = StepContext { step, epoch: step, log_loss, all_correct: false };
-        objective.backward(&params, &mut gradient);
+        objective.resume().backward(&params, &mut gradient);
         optimiser.step(&mut params, &gradient, &context, -log_loss - 2.0 * bound.ln()).unwrap();
 
         let margins: Vec<f64> = (0..14).map(|row| problem.labels[row] * dot(problem.points.row(row), &w)).collect();

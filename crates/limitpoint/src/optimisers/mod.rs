@@ -62,8 +62,8 @@ pub use switch::Event;
 
 use crate::norms::NormError;
 use crate::numeric::LogScaled;
-use crate::objective::Objective;
-use crate::params::Move;
+use crate::objective::Evaluation;
+use crate::params::Update;
 use crate::potentials::PotentialError;
 use crate::schedules::StepContext;
 
@@ -80,18 +80,18 @@ pub trait Optimiser: Send {
         false
     }
 
-    /// The gradient this optimiser wants at `params`, after `objective.forward(params)`.
-    fn subgradient(&mut self, objective: &mut Objective, params: &[f64], gradient: &mut LogScaled) {
-        objective.backward(params, gradient);
+    /// The gradient this optimiser wants at `params`, where the evaluation was made.
+    fn subgradient(&mut self, evaluation: Evaluation<'_>, params: &[f64], gradient: &mut LogScaled) {
+        evaluation.backward(params, gradient);
     }
 
-    /// The step of size exp(`log_step`) where it treats every entry of a gradient of this `log_scale` for itself, so
-    /// that the driver can make it on the model's threads and together with the backward pass; nothing where
-    /// [`Optimiser::step`] does more. Whoever answers takes the objective's own gradient at θ itself:
-    /// [`Optimiser::look_ahead`] and [`Optimiser::subgradient`] do what is provided.
-    fn plain_move(&self, log_scale: f64, log_step: f64) -> Option<Move> {
+    /// The step of size exp(`log_step`) as a formula, where it treats every entry of a gradient of this `log_scale` for
+    /// itself: the engine then makes it where the parameters are, together with the backward pass if it can. Whoever
+    /// answers with one takes the objective's own gradient at θ itself: [`Optimiser::look_ahead`] and
+    /// [`Optimiser::subgradient`] do what is provided. All others move on the host, in [`Optimiser::step`].
+    fn update(&self, log_scale: f64, log_step: f64) -> Update {
         let _ = (log_scale, log_step);
-        None
+        Update::Host
     }
 
     /// Moves `params` by one step of size exp(`log_step`).

@@ -3,7 +3,7 @@
 use super::{Optimiser, OptimiserError, OptimiserState, Scaling, step_factor};
 use crate::linalg::{max_abs, sign};
 use crate::numeric::LogScaled;
-use crate::objective::Objective;
+use crate::objective::Evaluation;
 use crate::params::ParamLayout;
 use crate::schedules::StepContext;
 
@@ -64,8 +64,9 @@ impl MonotoneCoordinate {
 }
 
 impl Optimiser for MonotoneCoordinate {
-    fn subgradient(&mut self, objective: &mut Objective, params: &[f64], gradient: &mut LogScaled) {
-        objective.backward(params, gradient);
+    fn subgradient(&mut self, evaluation: Evaluation<'_>, params: &[f64], gradient: &mut LogScaled) {
+        let objective = evaluation.into_objective();
+        objective.resume().backward(params, gradient);
         self.skipped = 0;
         if self.reach == 0.0 {
             return;

@@ -8,8 +8,8 @@ use super::{Optimiser, OptimiserError, OptimiserState, step_factor};
 use crate::linalg::norm2;
 use crate::norms::{Norm, NormSpec};
 use crate::numeric::LogScaled;
-use crate::objective::{Kink, Objective};
-use crate::params::{Move, ParamLayout};
+use crate::objective::{Evaluation, Kink};
+use crate::params::{ParamLayout, Update};
 use crate::schedules::StepContext;
 
 /// Whether a step carries the dual norm of the gradient.
@@ -76,13 +76,18 @@ impl Steepest {
 }
 
 impl Optimiser for Steepest {
-    fn subgradient(&mut self, objective: &mut Objective, params: &[f64], gradient: &mut LogScaled) {
+    fn subgradient(&mut self, evaluation: Evaluation<'_>, params: &[f64], gradient: &mut LogScaled) {
         self.resolved = None;
-        let kinks = if self.minimum_norm { objective.kinks(params, self.reach) } else { Vec::new() };
-        self.kinks = (kinks.len(), 0.0);
-        if kinks.is_empty() {
-            return objective.backward(params, gradient);
+        self.kinks = (0, 0.0);
+        if !self.minimum_norm {
+            return evaluation.backward(params, gradient);
         }
+        let objective = evaluation.into_objective();
+        let kinks = objective.kinks(params, self.reach);
+        if kinks.is_empty() {
+            return objective.resume().backward(params, gradient);
+        }
+        self.kinks.0 = kinks.len();
         let left: Vec<(Kink, f64)> = kinks.iter().map(|kink| (*kink, 0.0)).collect();
         objective.backward_at_kinks(params, &left, gradient);
         let columns = objective.kink_columns(params, &kinks);
@@ -93,10 +98,11 @@ impl Optimiser for Steepest {
         self.resolved = Some(solution.direction);
     }
 
-    fn plain_move(&self, log_scale: f64, log_step: f64) -> Option<Move> {
-        match self.plain? {
-            Plain::Gradient => Some(Move::Along(-step_factor(log_step, log_scale))),
-            Plain::Signs => Some(Move::AgainstSigns(log_step.exp())),
+    fn update(&self, log_scale: f64, log_step: f64) -> Update {
+        match self.plain {
+            Some(Plain::Gradient) => Update::Along(-step_factor(log_step, log_scale)),
+            Some(Plain::Signs) => Update::AgainstSigns(log_step.exp()),
+            None => Update::Host,
         }
     }
 

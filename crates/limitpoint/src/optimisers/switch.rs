@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Optimiser, OptimiserError, OptimiserState};
 use crate::numeric::LogScaled;
-use crate::objective::Objective;
+use crate::objective::Evaluation;
 use crate::schedules::StepContext;
 
 /// When to switch.
@@ -63,8 +63,8 @@ impl Optimiser for Switch {
         self.active().look_ahead(params, out)
     }
 
-    fn subgradient(&mut self, objective: &mut Objective, params: &[f64], gradient: &mut LogScaled) {
-        self.active().subgradient(objective, params, gradient);
+    fn subgradient(&mut self, evaluation: Evaluation<'_>, params: &[f64], gradient: &mut LogScaled) {
+        self.active().subgradient(evaluation, params, gradient);
     }
 
     fn step(

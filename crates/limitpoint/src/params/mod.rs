@@ -4,21 +4,40 @@
 //! here. A block can be frozen: it keeps its initial value, its gradient is reported as zero, and norms and potentials
 //! leave it out.
 
-mod moves;
-mod stamped;
+mod parameters;
+mod update;
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::moves::Move;
-pub use self::stamped::{Stamp, Stamped};
+pub use self::parameters::{At, Parameters, Version};
+pub use self::update::Update;
+
+/// What a block is to its layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// The matrix of an affine layer, outputs × inputs.
+    Weight,
+    /// What an affine layer adds.
+    Bias,
+    /// A part of a model that is not made of affine layers: a factor of a product, a point.
+    #[default]
+    Part,
+}
 
 /// One named matrix inside the flat vector, row-major; vectors are matrices with one column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// Unique name, such as `layer1.weight`.
+    /// Unique name, such as `layer1.weight`; for people and files, which never decides what a block is.
     pub name: String,
+    /// The layer it belongs to, from 1; a part is a layer of its own.
+    pub layer: usize,
+    /// What it is to this layer.
+    pub role: Role,
+    /// Numbers that each number the layer puts out is summed over.
+    pub fan_in: usize,
     /// Rows (outputs of a dense layer).
     pub rows: usize,
     /// Columns (inputs of a dense layer).
@@ -30,14 +49,41 @@ pub struct Block {
 }
 
 impl Block {
-    /// The block's slice of the flat vector.
-    pub fn range(&self) -> Range<usize> {
-        self.offset..self.offset + self.rows * self.cols
+    /// The matrix of the affine layer `layer`, called `layer1.weight`, `layer2.weight`, ….
+    pub fn weight(layer: usize, outputs: usize, inputs: usize) -> Self {
+        let name = format!("layer{layer}.weight");
+        Self { layer, role: Role::Weight, ..Self::part(&name, outputs, inputs) }
     }
 
-    /// Number of entries.
+    /// What the affine layer `layer` of this many inputs adds to its outputs.
+    pub fn bias(layer: usize, outputs: usize, inputs: usize) -> Self {
+        let name = format!("layer{layer}.bias");
+        Self { layer, role: Role::Bias, fan_in: inputs, ..Self::part(&name, outputs, 1) }
+    }
+
+    /// A part by its name and shape.
+    pub fn part(name: &str, rows: usize, cols: usize) -> Self {
+        Self { name: name.into(), layer: 0, role: Role::Part, fan_in: cols, rows, cols, offset: 0, frozen: false }
+    }
+
+    /// The same block, kept at its initial value if `frozen`.
+    pub fn frozen(self, frozen: bool) -> Self {
+        Self { frozen, ..self }
+    }
+
+    /// Whether it is the matrix of an affine layer.
+    pub fn is_weight(&self) -> bool {
+        self.role == Role::Weight
+    }
+
+    /// The block's slice of the flat vector.
+    pub fn range(&self) -> Range<usize> {
+        self.offset..self.offset.saturating_add(self.len())
+    }
+
+    /// Number of entries; beyond all bounds it saturates, and whoever takes memory for it refuses.
     pub fn len(&self) -> usize {
-        self.rows * self.cols
+        self.rows.saturating_mul(self.cols)
     }
 
     /// Whether the block has no entries.
@@ -90,25 +136,41 @@ pub enum ParamsError {
 }
 
 impl ParamLayout {
-    /// Lays out blocks `(name, rows, cols)` one after the other.
-    pub fn new<'a>(blocks: impl IntoIterator<Item = (&'a str, usize, usize)>) -> Result<Self, ParamsError> {
+    /// Lays out parts `(name, rows, cols)` one after the other.
+    pub fn new<'a>(parts: impl IntoIterator<Item = (&'a str, usize, usize)>) -> Result<Self, ParamsError> {
+        Self::of(parts.into_iter().map(|(name, rows, cols)| Block::part(name, rows, cols)))
+    }
+
+    /// Lays out blocks one after the other.
+    ///
+    /// ```
+    /// use limitpoint::params::{Block, ParamLayout};
+    /// let layout = ParamLayout::of([Block::weight(1, 3, 2), Block::bias(1, 3, 2), Block::weight(2, 1, 3)])?;
+    /// let second = layout.block("layer2.weight").unwrap();
+    /// assert_eq!((second.layer, second.fan_in, second.range()), (2, 3, 9..12));
+    /// # Ok::<(), limitpoint::params::ParamsError>(())
+    /// ```
+    pub fn of(blocks: impl IntoIterator<Item = Block>) -> Result<Self, ParamsError> {
         let mut layout = Self { blocks: Vec::new() };
-        for (name, rows, cols) in blocks {
-            if rows == 0 || cols == 0 {
-                return Err(ParamsError::EmptyBlock(name.to_string(), rows, cols));
+        for mut block in blocks {
+            if block.rows == 0 || block.cols == 0 {
+                return Err(ParamsError::EmptyBlock(block.name, block.rows, block.cols));
             }
-            if layout.block(name).is_some() {
-                return Err(ParamsError::DuplicateName(name.to_string()));
+            if layout.block(&block.name).is_some() {
+                return Err(ParamsError::DuplicateName(block.name));
             }
-            let offset = layout.len();
-            layout.blocks.push(Block { name: name.to_string(), rows, cols, offset, frozen: false });
+            block.offset = layout.len();
+            if block.role == Role::Part {
+                block.layer = layout.blocks.len() + 1;
+            }
+            layout.blocks.push(block);
         }
         Ok(layout)
     }
 
     /// One unnamed vector of `length` entries, for problems without structure.
     pub fn vector(length: usize) -> Self {
-        Self { blocks: vec![Block { name: "w".into(), rows: length, cols: 1, offset: 0, frozen: false }] }
+        Self { blocks: vec![Block { layer: 1, ..Block::part("w", length, 1) }] }
     }
 
     /// The same layout with the named blocks frozen.
@@ -136,6 +198,11 @@ impl ParamLayout {
     /// All blocks in order.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
+    }
+
+    /// The matrices of the affine layers, in order.
+    pub fn weights(&self) -> impl Iterator<Item = &Block> {
+        self.blocks.iter().filter(|block| block.is_weight())
     }
 
     /// The blocks that move.

@@ -4,8 +4,8 @@ use super::Victim;
 use super::crowd::{Attack, Found, Queue, column, copy_lanes, panel, set_column};
 use super::squash::{coordinate, squash};
 use super::victim::Label;
+use crate::engine::cpu::InputMap;
 use crate::linalg::Panels;
-use crate::models::InputMap;
 use crate::numeric::wide;
 
 /// Adam's decay rates and its guard against division by zero.

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::victim::Label;
 use super::{RobustnessError, Victim};
+use crate::engine::cpu::{InputMap, LayeredMap};
 use crate::linalg::{Panels, lanes};
-use crate::models::{InputMap, LayeredMap};
 use crate::numeric::wide;
 
 /// Numbers in one panel of singles.

@@ -3,8 +3,8 @@
 use super::Victim;
 use super::crowd::{Attack, Found, Group, Queue, column, copy_lanes, panel, squared_norms};
 use super::victim::Label;
+use crate::engine::cpu::InputMap;
 use crate::linalg::Panels;
-use crate::models::InputMap;
 use crate::numeric::wide;
 
 /// Added to every step's length, so that a step that should end on a boundary crosses it.

@@ -3,8 +3,8 @@
 use super::Victim;
 use super::crowd::{Attack, Found, Group, Queue, column, copy_lanes, panel, squared_norms};
 use super::victim::Label;
+use crate::engine::cpu::InputMap;
 use crate::linalg::Panels;
-use crate::models::InputMap;
 use crate::numeric::wide;
 
 /// Gradient descent on the margin in the ball of radius ε around the example, for a series of ε.

@@ -3,8 +3,9 @@
 use limitpoint::data::{Regression, Targets};
 use limitpoint::diagnostics::{Probe, ProbeSpec};
 use limitpoint::driver::{Advance, Batching, Descent, DescentState, Process, run};
+use limitpoint::engine::Compute;
 use limitpoint::losses::LossSpec;
-use limitpoint::models::{Activation, Compute, ModelSpec};
+use limitpoint::models::{Activation, ModelSpec};
 use limitpoint::norms::NormSpec;
 use limitpoint::numeric::Streams;
 use limitpoint::objective::{Objective, ObjectiveError, Reduction};

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use limitpoint::driver::{Descent, Process};
+use limitpoint::engine::Precision;
 use limitpoint::experiments::{Workload, WorkloadSpec};
 use limitpoint::linalg::{SharedSlice, Team, matmul};
-use limitpoint::models::Precision;
 use limitpoint::schedules::ScheduleSpec;
 use serde::Serialize;
 

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use limitpoint::driver::Process;
+use limitpoint::engine::Precision;
 use limitpoint::experiments::{WorkloadSpec, ensemble};
-use limitpoint::models::Precision;
 use serde::Serialize;
 
 use super::{median, steps_per_second};

@@ -15,7 +15,7 @@
 use super::super::{CertificateError, Geometry, Slopes, TangentProblem, solve_tangent};
 use super::{Candidate, KktProof, Outcome, PolishError, PolishMethod, PolishSettings, normalised_margin};
 use crate::data::Dataset;
-use crate::models::Model;
+use crate::engine::Tangents;
 use crate::norms::Norm;
 
 /// The largest relative radius within which kinks count for a direction.
@@ -23,7 +23,7 @@ const RADIUS: f64 = 1e-2;
 
 /// Tangent problems from `params` on.
 pub(super) fn descend(
-    model: &mut dyn Model,
+    model: &mut dyn Tangents,
     data: &Dataset,
     params: &[f64],
     geometry: &Geometry,
@@ -83,7 +83,7 @@ pub(super) fn descend(
 
 /// The first point between θ and `goal` with a fair gain, and its margin.
 fn search(
-    model: &mut dyn Model,
+    model: &mut dyn Tangents,
     data: &Dataset,
     theta: &[f64],
     goal: &[f64],

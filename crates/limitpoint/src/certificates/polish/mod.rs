@@ -33,8 +33,9 @@ use self::finish::Finished;
 use self::shallow::{Ball, Neurons, Shallow};
 use super::{CertificateError, Geometry, Slopes, evaluation, tangent_certificate};
 use crate::data::Dataset;
+use crate::engine::{Compute, Forward, Kink, Tangents};
 use crate::linalg::norm2;
-use crate::models::{Compute, Kink, Model, ModelError, ModelSpec};
+use crate::models::{ModelError, ModelSpec};
 use crate::norms::{Norm, NormError, NormSpec};
 use crate::reference::ReferenceError;
 
@@ -195,7 +196,7 @@ pub fn polish(
     // the rows of the tangent problem are dense, whatever the inputs are
     data.dense().map_err(|error| CertificateError::from(ReferenceError::from(error)))?;
     let outputs = crate::models::MarginMap::new(&data.targets).outputs();
-    let mut model = spec.build(&data.inputs, outputs, Compute::default())?;
+    let mut model = crate::engine::cpu::bind(&spec, &data.inputs, outputs, Compute::default())?;
     let mut measure = norm.build(model.layout())?;
     let margin_before = normalised_margin(&mut *model, data, params, &mut *measure)?;
     let slopes = Slopes::Clarke { tolerance: settings.kink_tolerance };
@@ -269,7 +270,7 @@ impl PolishSettings {
 
 /// q_min/‖θ‖^L; refuses a point that does not separate the data.
 fn normalised_margin(
-    model: &mut dyn Model,
+    model: &mut dyn Tangents,
     data: &Dataset,
     params: &[f64],
     norm: &mut dyn Norm,
@@ -295,8 +296,8 @@ fn angle(u: &[f64], v: &[f64]) -> f64 {
 }
 
 /// Units of the last hidden layer that have no weight left.
-fn pruned(model: &dyn Model, params: &[f64]) -> Vec<usize> {
-    let weights: Vec<_> = model.layout().blocks().iter().filter(|block| block.name.ends_with(".weight")).collect();
+fn pruned(model: &dyn Tangents, params: &[f64]) -> Vec<usize> {
+    let weights: Vec<_> = model.layout().weights().collect();
     let [.., hidden, head] = &weights[..] else { return Vec::new() };
     let is_dead = |unit: &usize| {
         let row = &params[hidden.range()][unit * hidden.cols..(unit + 1) * hidden.cols];

@@ -3,7 +3,8 @@
 use super::super::evaluation;
 use super::PolishError;
 use crate::data::Targets;
-use crate::models::{Kink, MarginMap, Model};
+use crate::engine::{Forward, Kink, Tangents};
+use crate::models::MarginMap;
 use crate::norms::Norm;
 
 /// Multipliers that are said to prove a KKT point.
@@ -23,7 +24,7 @@ impl KktProof {
     /// used: there the gradient is what it is. Infinite if a margin is not positive.
     pub fn tau(
         &self,
-        model: &mut dyn Model,
+        model: &mut dyn Tangents,
         targets: &Targets,
         params: &[f64],
         norm: &mut dyn Norm,
@@ -35,7 +36,7 @@ impl KktProof {
         if smallest.is_nan() || smallest <= 0.0 {
             return Ok(f64::INFINITY);
         }
-        let near = model.kinks(params, tolerance * longest_unit(model, params));
+        let near = model.kinks_near(params, tolerance * longest_unit(model, params));
         let same = |a: &Kink, b: &Kink| (a.layer, a.unit, a.example) == (b.layer, b.unit, b.example);
         let used = |(kink, e): &(Kink, f64)| near.iter().any(|k| same(k, kink)).then_some((*kink, e.clamp(0.0, 1.0)));
         let slopes: Vec<(Kink, f64)> = self.slopes.iter().filter_map(used).collect();
@@ -45,7 +46,7 @@ impl KktProof {
         let mut gradient = vec![0.0; params.len()];
         model.weigh_kinks(&slopes);
         model.scores(params);
-        model.pull_back(params, &cotangent, &mut gradient);
+        model.resume().pull_back(params, &cotangent, &mut gradient);
         model.weigh_kinks(&[]);
         let total: f64 = weights.iter().sum();
         Ok((1.0 - degree * smallest * total / (norm.value(params) * norm.dual(&gradient))).max(0.0))
@@ -53,8 +54,8 @@ impl KktProof {
 }
 
 /// The largest ‖w‖₂ of a hidden unit.
-fn longest_unit(model: &dyn Model, params: &[f64]) -> f64 {
-    let weights: Vec<_> = model.layout().blocks().iter().filter(|block| block.name.ends_with(".weight")).collect();
+fn longest_unit(model: &dyn Tangents, params: &[f64]) -> f64 {
+    let weights: Vec<_> = model.layout().weights().collect();
     let hidden = &weights[..weights.len().saturating_sub(1)];
     let rows = hidden.iter().flat_map(|block| params[block.range()].chunks_exact(block.cols).map(crate::linalg::norm2));
     rows.fold(0.0, f64::max)

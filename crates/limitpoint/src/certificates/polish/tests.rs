@@ -18,7 +18,7 @@ fn task(seed: u64, count: usize, dimension: usize) -> Dataset {
 
 /// Normalised steepest descent on the exponential loss, with falling steps.
 fn train(spec: &ModelSpec, data: &Dataset, norm: &NormSpec, seed: u64) -> Vec<f64> {
-    let mut model = spec.build(&data.inputs, 1, Compute::default()).unwrap();
+    let mut model = crate::engine::cpu::bind(&spec, &data.inputs, 1, Compute::default()).unwrap();
     let mut worker = norm.build(model.layout()).unwrap();
     let mut params = vec![0.0; model.layout().len()];
     Streams::new(seed).stream("init").fill_normal(&mut params);
@@ -32,7 +32,7 @@ fn train(spec: &ModelSpec, data: &Dataset, norm: &NormSpec, seed: u64) -> Vec<f6
         let weights: Vec<f64> = margins.iter().map(|q| (least - q).exp()).collect();
         let total: f64 = weights.iter().sum();
         map.pull_back(&weights.iter().map(|w| w / total).collect::<Vec<_>>(), None, &mut cotangent);
-        model.pull_back(&params, &cotangent, &mut gradient);
+        model.resume().pull_back(&params, &cotangent, &mut gradient);
         worker.unit_minimiser(&gradient, &mut direction);
         let scale = if *norm == NormSpec::Linf { 0.001 } else { 0.02 };
         let rate = scale / (1.0 + f64::from(step) / 200.0).sqrt() * worker.value(&params).max(1.0);
@@ -59,7 +59,7 @@ fn two_layer_networks_reach_a_certified_kkt_point_in_l1_l2_and_linf() {
                 let case = format!("{activation:?} in {norm}, seed {seed}");
                 assert!(polished.tau_after <= bar, "{case}: τ = {:e}, {:?}", polished.tau_after, polished.status);
                 // the proof is judged by other code than the method: Clarke's tangent certificate at the point
-                let mut model = spec.build(&data.inputs, 1, Compute::default()).unwrap();
+                let mut model = crate::engine::cpu::bind(&spec, &data.inputs, 1, Compute::default()).unwrap();
                 let slopes = Slopes::Clarke { tolerance: 1e-9 };
                 let geometry = Geometry::from(norm.clone());
                 let again =

@@ -34,8 +34,7 @@ fn compare_bits(lab: &Lab, images: &Images, sign: &Task, adam: &Task, outcome: &
     let mut deepest = f64::NAN;
     // down to where the square of a gradient's smallest entries leaves the range of numbers
     while first.log_loss() > -40.0 * std::f64::consts::LN_10 && equal < 2_000 {
-        objective.forward(first.params());
-        objective.backward(first.params(), &mut gradient);
+        objective.forward(first.params()).backward(first.params(), &mut gradient);
         zeros += gradient.direction.iter().filter(|g| **g == 0.0).count();
         nonzeros += gradient.direction.iter().filter(|g| **g != 0.0).count();
         first.advance()?;
@@ -70,8 +69,7 @@ fn compare_formula(
     let (mut m, mut v) = (vec![0.0; theta.len()], vec![0.0; theta.len()]);
     let mut away = 0.0;
     for t in 1..=steps {
-        objective.forward(&theta);
-        objective.backward(&theta, &mut gradient);
+        objective.forward(&theta).backward(&theta, &mut gradient);
         for (i, g) in gradient.times_exp(0.0).into_iter().enumerate() {
             m[i] = beta1 * m[i] + (1.0 - beta1) * g;
             v[i] = beta2 * v[i] + (1.0 - beta2) * g * g;

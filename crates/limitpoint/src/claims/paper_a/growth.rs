@@ -59,8 +59,9 @@ fn identities(lab: &Lab) -> Result<Outcome, ClaimError> {
         let spec = norm_of(&task);
         let (mut norm, mut optimiser) = (spec.build(&layout)?, OptimiserSpec::steepest(spec).build(&layout)?);
         let mut gradient = LogScaled::zeros(start.len());
-        let before = objective.forward(&start);
-        objective.backward(&start, &mut gradient);
+        let evaluation = objective.forward(&start);
+        let before = evaluation.log_loss();
+        evaluation.backward(&start, &mut gradient);
         let dual = norm.dual(&gradient.direction);
         // of ln L: d ln L/dt = −L‖∇ ln L‖_*²
         let expected = -dual * dual;
@@ -75,7 +76,7 @@ fn identities(lab: &Lab) -> Result<Outcome, ClaimError> {
         let mut slope = |h: f64| -> Result<f64, ClaimError> {
             let mut params = start.clone();
             optimiser.step(&mut params, &gradient, &context, h.ln() - before)?;
-            Ok(((objective.forward(&params) - before).exp_m1()) / h)
+            Ok(((objective.forward(&params).log_loss() - before).exp_m1()) / h)
         };
         let h = 1e-4 / (1.0 + dual * dual);
         let found = 2.0 * slope(0.5 * h)? - slope(h)?;

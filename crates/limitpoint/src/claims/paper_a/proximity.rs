@@ -68,7 +68,7 @@ fn measure(lab: &Lab) -> Result<Outcome, ClaimError> {
         let geometry: Geometry = spec.into();
         let (mut values, mut ratio) = (Vec::new(), 0.0);
         for (_, params, printed) in &points {
-            let tangent = TangentProblem::new(objective.model_mut(), &data.targets, params, &geometry, Slopes::Fixed)?;
+            let tangent = TangentProblem::new(objective.tangents()?, &data.targets, params, &geometry, Slopes::Fixed)?;
             let found = proximity_measure(&tangent)?;
             ratio = larger(ratio, found.upper / printed);
             values.push(found.upper);

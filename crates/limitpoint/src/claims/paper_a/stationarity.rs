@@ -78,7 +78,7 @@ fn rescaled(lab: &Lab, trace: &Trace) -> Result<Rescaled, ClaimError> {
     let point: Vec<f64> = end.params.iter().map(|x| x * scale).collect();
     objective.forward(&point);
     let margins = objective.margins().to_vec();
-    let jacobian = objective.model_mut().per_example_gradients(&point, 0);
+    let jacobian = objective.tangents()?.per_example_gradients(&point, 0);
     let signs = end.data.signs().unwrap_or_default();
     let gradients = (0..margins.len()).map(|n| jacobian.row(n).iter().map(|x| signs[n] * x).collect()).collect();
     Ok(Rescaled { point, margins, gradients })
@@ -155,8 +155,7 @@ fn dual_vector(lab: &Lab, trace: &Trace) -> Result<f64, ClaimError> {
     let mut objective = lab.objective(&end.task, &end.data)?;
     let mut norm = norm_of(&end.task).build(objective.layout())?;
     let mut gradient = crate::numeric::LogScaled::zeros(point.len());
-    objective.forward(&end.params);
-    objective.backward(&end.params, &mut gradient);
+    objective.forward(&end.params).backward(&end.params, &mut gradient);
     let least = objective.margins().iter().copied().fold(f64::INFINITY, smaller);
     let (size, dual) = (norm.value(&end.params), norm.dual(&gradient.direction));
     let root = least.powf(1.0 / trace.degree);

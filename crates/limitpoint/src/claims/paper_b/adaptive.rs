@@ -81,7 +81,7 @@ fn ada_grad(lab: &Lab) -> Result<Outcome, ClaimError> {
         .into_par_iter()
         .map(|(start, rate, task)| {
             let data = lab.data(&task)?.train;
-            let loss = lab.objective(&task, &data)?.forward(&start).exp();
+            let loss = lab.objective(&task, &data)?.forward(&start).log_loss().exp();
             let inputs = data.dense()?;
             let longest = (0..data.len()).map(|n| dot(inputs.row(n), inputs.row(n))).fold(0.0, larger);
             let conditions = (0.5 * rate * loss, longest / initial.sqrt());
@@ -174,7 +174,7 @@ fn wrong_norm(lab: &Lab) -> Result<Outcome, ClaimError> {
     let before = process.params().to_vec();
     objective.forward(&before);
     let mut gradient = crate::numeric::LogScaled::zeros(2);
-    objective.backward(&before, &mut gradient);
+    objective.resume().backward(&before, &mut gradient);
     process.advance()?;
     let d = accumulator(&process.save());
     let step: Vec<f64> = process.params().iter().zip(&before).map(|(after, before)| before - after).collect();

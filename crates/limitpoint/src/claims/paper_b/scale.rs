@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Scale, Sketch};
 use crate::data::Dataset;
+use crate::engine::Compute;
 use crate::experiments::Task;
-use crate::models::Compute;
 use crate::objective::Objective;
 
 pub(super) const CLAIMS: [Claim; 1] = [Claim {

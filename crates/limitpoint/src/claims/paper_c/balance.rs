@@ -172,8 +172,7 @@ fn euler_spread(lab: &Lab, activation: &str) -> Result<f64, ClaimError> {
         let mut objective = lab.objective(task, &lab.data(task)?.train)?;
         let theta = task.initial(objective.layout());
         let mut gradient = LogScaled::zeros(theta.len());
-        objective.forward(&theta);
-        objective.backward(&theta, &mut gradient);
+        objective.forward(&theta).backward(&theta, &mut gradient);
         let Some(homogeneity) = objective.homogeneity() else { return Ok(f64::NAN) };
         let product = |block: &usize| {
             let range = objective.layout().blocks()[*block].range();

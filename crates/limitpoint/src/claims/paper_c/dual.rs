@@ -32,7 +32,7 @@ fn smallest_ratio(geometry: &Geometry, entries: usize) -> f64 {
 /// max over examples of ‖∇qᵢ(θ)‖₂/φ(θ)^{L−1}.
 fn steepness(objective: &mut Objective, geometry: &Geometry, theta: &[f64], degree: f64) -> Result<f64, ClaimError> {
     let size = geometry.scale * geometry.norm.build(objective.layout())?.value(theta);
-    let jacobian = objective.model_mut().per_example_gradients(theta, 0);
+    let jacobian = objective.tangents()?.per_example_gradients(theta, 0);
     let largest = (0..jacobian.rows).map(|n| norm2(jacobian.row(n))).fold(0.0, larger);
     Ok(largest / size.powf(degree - 1.0))
 }

@@ -114,8 +114,9 @@ impl Still {
         let potential = potential_of(task);
         let mut worker = potential.build(objective.layout())?;
         let (mut gradient, mut dual) = (LogScaled::zeros(theta.len()), vec![0.0; theta.len()]);
-        let log_loss = objective.forward(&theta);
-        objective.backward(&theta, &mut gradient);
+        let evaluation = objective.forward(&theta);
+        let log_loss = evaluation.log_loss();
+        evaluation.backward(&theta, &mut gradient);
         worker.mirror_map(&theta, &mut dual);
         let step = dual.iter().zip(&gradient.direction).map(|(z, g)| 1e-3 * (z / g).abs()).fold(1e-4, f64::min);
         Ok(Self { objective, worker, potential, theta, dual, gradient, log_loss, step })
@@ -151,7 +152,7 @@ fn energy(lab: &Lab) -> Result<Outcome, ClaimError> {
         let mirror = OptimiserSpec::mirror(still.potential.clone());
         let slope = richardson(h, |h| {
             let params = still.after(&mirror, h)?;
-            Ok((still.objective.forward(&params) - still.log_loss).exp_m1() / h)
+            Ok((still.objective.forward(&params).log_loss() - still.log_loss).exp_m1() / h)
         })?;
         outcome.near(format!("{name}: dL/dt along the mirror flow over −‖θ̇‖²"), slope / -work, 1.0, 1e-5);
         // the same velocity in the primal moves the dual at −∇L

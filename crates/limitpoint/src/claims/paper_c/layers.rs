@@ -95,7 +95,7 @@ fn layer_taus(objective: &mut Objective, data: &Dataset, params: &[f64]) -> Resu
     let degrees: Vec<f64> =
         objective.homogeneity().map_or_else(Vec::new, |h| h.groups.iter().map(|g| g.degree).collect());
     let blocks = objective.layout().blocks().to_vec();
-    let jacobian = objective.model_mut().per_example_gradients(params, 0);
+    let jacobian = objective.tangents()?.per_example_gradients(params, 0);
     let signs = data.signs().unwrap_or_default();
     let mut taus = [f64::NAN; 2];
     let norms = [NormSpec::L1, NormSpec::Lp { p: 3.0 }];

@@ -89,6 +89,7 @@ impl LongRun {
         let (mut norm, mut worker) = (geometry.norm.build(&layout)?, potential_of(task).build(&layout)?);
         let (mut dual, mut image) = (vec![0.0; layout.len()], vec![0.0; layout.len()]);
         let degree = objective.homogeneity().map_or(f64::NAN, |homogeneity| homogeneity.degree);
+        let model = objective.tangents()?;
         let (mut looks, mut failed, mut next, mut decade) = (Vec::new(), None, 1.0, 10.0);
         let target = task.recipe.stop.log10_loss.unwrap_or(f64::NEG_INFINITY) * std::f64::consts::LN_10;
         let end = lab.watch_on(
@@ -105,7 +106,6 @@ impl LongRun {
                 let kkt = kkt_measure(point, &mut *norm);
                 let certificate = if u >= decade || last {
                     decade = 10.0 * u;
-                    let model = objective.model_mut();
                     match tangent_certificate(model, &data.targets, point.params, &geometry, Slopes::Fixed) {
                         Ok(certificate) => Some(certificate),
                         Err(error) => {

@@ -157,8 +157,7 @@ fn first_steps(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
         let layout = objective.layout().clone();
         let start = tasks[0].initial(&layout);
         let mut gradient = LogScaled::zeros(layout.len());
-        objective.forward(&start);
-        objective.backward(&start, &mut gradient);
+        objective.forward(&start).backward(&start, &mut gradient);
         for family in families {
             let lambdas = match family {
                 MirrorFamily::Smoothed { p } => [1.0, sigma.powf(p - 2.0)],

@@ -2,9 +2,10 @@
 
 use crate::claims::arithmetic::larger;
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
+use crate::engine::{Compute, Forward, Kink};
 use crate::experiments::Task;
 use crate::linalg::{Matrix, dot};
-use crate::models::{Compute, Kink, ModelSpec};
+use crate::models::ModelSpec;
 use crate::norms::NormSpec;
 use crate::numeric::{LogScaled, Streams};
 use crate::optimisers::minimum_norm;
@@ -36,15 +37,15 @@ const AT_KINK: [f64; 9] = [2.0, -1.0, 0.3, 0.7, -0.4, 1.1, 0.9, -1.3, 0.6];
 /// slopes.
 fn inclusion(outcome: &mut Outcome) -> Result<(), ClaimError> {
     let inputs = Matrix::from_rows(&INPUTS.each_ref().map(|row| row.as_slice()));
-    let mut model = ModelSpec::relu(&[3]).build(&inputs, 1, Compute::default())?;
-    let kinks = model.kinks(&AT_KINK, 1e-12);
+    let mut model = crate::engine::cpu::bind(&ModelSpec::relu(&[3]), &inputs, 1, Compute::default())?;
+    let kinks = model.kinks_near(&AT_KINK, 1e-12);
     outcome.at_least("kinks of a network whose first unit is orthogonal to an example", kinks.len() as f64, 1.0);
     // ∂ of the composition: −Σ σ(−q) h with h of either slope at the kink
     let mut composed = |theta: &[f64], share: f64, kinks: &[Kink]| {
         model.weigh_kinks(&kinks.iter().map(|kink| (*kink, share)).collect::<Vec<_>>());
         let outer: Vec<f64> = model.scores(theta).iter().map(|q| -1.0 / (1.0 + q.exp())).collect();
         let mut gradient = vec![0.0; theta.len()];
-        model.pull_back(theta, &outer, &mut gradient);
+        model.resume().pull_back(theta, &outer, &mut gradient);
         gradient
     };
     let ends = [composed(&AT_KINK, 0.0, &kinks), composed(&AT_KINK, 1.0, &kinks)];
@@ -67,7 +68,7 @@ fn inclusion(outcome: &mut Outcome) -> Result<(), ClaimError> {
 /// Every subgradient gives the derivative, although the subdifferential is not a point at any time.
 fn along_kinks(outcome: &mut Outcome) -> Result<(), ClaimError> {
     let inputs = Matrix::from_rows(&INPUTS.each_ref().map(|row| row.as_slice()));
-    let mut model = ModelSpec::relu(&[3]).build(&inputs, 1, Compute::default())?;
+    let mut model = crate::engine::cpu::bind(&ModelSpec::relu(&[3]), &inputs, 1, Compute::default())?;
     let curve = |t: f64| {
         let mut theta = AT_KINK;
         // multiples of (2, −1) are orthogonal to (1, 2), exactly for powers of two and their sums
@@ -88,14 +89,14 @@ fn along_kinks(outcome: &mut Outcome) -> Result<(), ClaimError> {
         model.weigh_kinks(&[]);
         let mut score = |t: f64| model.scores(&curve(t)).iter().sum::<f64>();
         let derivative = (score(t + step) - score(t - step)) / (2.0 * step);
-        let kinks: Vec<Kink> = model.kinks(&theta, 1e-13);
+        let kinks: Vec<Kink> = model.kinks_near(&theta, 1e-13);
         on_kink += usize::from(!kinks.is_empty());
         let mut gradients = Vec::new();
         for share in [0.0, 0.3, 1.0] {
             model.weigh_kinks(&kinks.iter().map(|kink| (*kink, share)).collect::<Vec<_>>());
             model.scores(&theta);
             let mut gradient = vec![0.0; theta.len()];
-            model.pull_back(&theta, &[1.0, 1.0], &mut gradient);
+            model.resume().pull_back(&theta, &[1.0, 1.0], &mut gradient);
             worst = larger(worst, (dot(&gradient, &velocity) - derivative).abs());
             gradients.push(gradient);
         }
@@ -136,8 +137,7 @@ fn across_kinks(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
                 objective.forward(&place(t));
                 objective.log_loss()
             });
-            objective.forward(&theta);
-            objective.backward(&theta, &mut gradient);
+            objective.forward(&theta).backward(&theta, &mut gradient);
             let rate = dot(&gradient.direction, &velocity);
             let size = crate::linalg::norm2(&gradient.direction) * crate::linalg::norm2(&velocity);
             worst = larger(worst, ((after - before) / (2.0 * step) - rate).abs() / size);
@@ -226,7 +226,7 @@ fn slide(lab: &Lab, task: &Task, length: f64) -> Result<Option<Slide>, ClaimErro
     for _ in 0..lab.choose(20_000, 100_000) {
         objective.forward(&theta);
         let log_loss = objective.log_loss();
-        objective.backward(&theta, &mut gradient);
+        objective.resume().backward(&theta, &mut gradient);
         let one_sided = gradient.direction.clone();
         let radius = length * crate::linalg::norm2(&theta);
         let kinks = objective.kinks(&theta, radius);

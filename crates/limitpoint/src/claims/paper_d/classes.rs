@@ -4,6 +4,7 @@ use crate::claims::arithmetic::{larger, smaller};
 use crate::claims::trace::Trace;
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
 use crate::data::{Dataset, Targets};
+use crate::engine::Forward;
 use crate::experiments::Task;
 use crate::linalg::{Matrix, dot};
 use crate::numeric::{LogScaled, Streams, log_sum_exp};
@@ -81,9 +82,8 @@ fn points(lab: &Lab, outcome: &mut Outcome, sign: f64) -> Result<(), ClaimError>
         for _ in 0..lab.choose(100, 1000) {
             stream.fill_normal(&mut theta);
             theta.iter_mut().for_each(|w| *w *= 0.7);
-            let scores = objective.model_mut().scores(&theta).to_vec();
-            objective.forward(&theta);
-            objective.backward(&theta, &mut gradient);
+            let scores = objective.evaluator().scores(&theta).to_vec();
+            objective.forward(&theta).backward(&theta, &mut gradient);
             let loss = objective.log_loss().exp();
             let direct = softmax_loss(&scores, &data, sign);
             rewriting = larger(rewriting, (loss - direct).abs() / (1.0 + loss.abs().max(direct.abs())));

@@ -145,15 +145,16 @@ impl Walk {
         let (mut curvature, mut shares, mut stayed) = (0.0, [0.0; 2], true);
         let (mut steps, mut log_time) = (Vec::with_capacity(most), f64::NEG_INFINITY);
         for count in 0..most {
-            let u = -objective.forward(&theta);
-            objective.backward(&theta, &mut gradient);
+            let evaluation = objective.forward(&theta);
+            let u = -evaluation.log_loss();
+            evaluation.backward(&theta, &mut gradient);
             if u.is_nan() || -u > scale.log_start() {
                 stayed = false;
                 break;
             }
             let size = norm2(&theta);
             if count % look_at == 0 {
-                let rows = objective.model_mut().per_example_gradients(&theta, 0);
+                let rows = objective.tangents()?.per_example_gradients(&theta, 0);
                 let steepest = (0..rows.rows).map(|n| norm2(rows.row(n))).fold(0.0, larger);
                 let largest = objective.margins().iter().map(|q| q.abs()).fold(0.0, larger);
                 shares[0] = larger(shares[0], largest / (size.powf(degree) * constants.bounds.value));
@@ -161,8 +162,7 @@ impl Walk {
                 let log_bound = std::f64::consts::LN_2 + constants.log_curvature + scale.log_kappa(-u);
                 let norm = hessian_norm(&mut objective, &theta, u)?;
                 curvature = larger(curvature, (norm.ln() - u - log_bound).exp());
-                objective.forward(&theta);
-                objective.backward(&theta, &mut gradient);
+                objective.forward(&theta).backward(&theta, &mut gradient);
             }
             let g = gradient.direction.clone();
             let (square, outward) = (dot(&g, &g), -dot(&theta, &g));
@@ -183,7 +183,7 @@ impl Walk {
             let (mut missed, mut grown, mut decrease) = ([f64::NEG_INFINITY; 4], f64::NAN, f64::NAN);
             for a in [0.25, 0.5, 1.0] {
                 let ahead: Vec<f64> = before.iter().zip(&g).map(|(x, g)| x - a * eta * g).collect();
-                let next = -objective.forward(&ahead);
+                let next = -objective.forward(&ahead).log_loss();
                 let length = norm2(&ahead);
                 grown = ahead.iter().zip(&before).map(|(x, y)| (x - y) * (x + y)).sum::<f64>() / (size * size);
                 let least = 2.0 * degree * a * eta * nu / (size * size);
@@ -239,8 +239,7 @@ fn hessian_norm(objective: &mut Objective, theta: &[f64], u: f64) -> Result<f64,
         for sign in [1.0, -1.0] {
             let mut moved = theta.to_vec();
             moved[i] += sign * step;
-            objective.forward(&moved);
-            objective.backward(&moved, &mut gradient);
+            objective.forward(&moved).backward(&moved, &mut gradient);
             // ∇L/L(θ)
             for (j, slope) in gradient.times_exp(u).into_iter().enumerate() {
                 hessian[(i, j)] += sign * slope / (2.0 * step);

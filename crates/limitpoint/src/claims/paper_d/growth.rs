@@ -51,8 +51,7 @@ fn norm_growth(lab: &Lab) -> Result<Outcome, ClaimError> {
             let mut worst = 0.0;
             for _ in 0..lab.choose(20, 200) {
                 stream.fill_normal(&mut theta);
-                objective.forward(&theta);
-                objective.backward(&theta, &mut gradient);
+                objective.forward(&theta).backward(&theta, &mut gradient);
                 let u = -objective.log_loss();
                 let terms = objective.margins().iter().map(|q| (u - tail.f(*q)).exp() * tail.f_prime(*q) * q);
                 let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));

@@ -10,9 +10,10 @@ use crate::claims::arithmetic::{larger, smaller};
 use crate::claims::trace::{Moment, Trace};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::data::Targets;
+use crate::engine::Compute;
 use crate::linalg::{Matrix, norm2};
 use crate::losses::LossSpec;
-use crate::models::{Activation, Compute, ModelSpec};
+use crate::models::{Activation, ModelSpec, Shape};
 use crate::norms::NormSpec;
 use crate::numeric::Streams;
 
@@ -54,7 +55,7 @@ pub(super) const CLAIMS: [Claim; 4] = [
 /// The report of a network of one neuron with squared ReLU at `theta`, for the example (3, 4) with label 1.
 fn one_neuron(theta: &[f64]) -> Result<KktReport, ClaimError> {
     let spec = ModelSpec::network(&[1], Activation::ReluPower { power: 2 });
-    let mut model = spec.build(&Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default())?;
+    let mut model = crate::engine::cpu::bind(&spec, &Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default())?;
     let (targets, loss) = (Targets::Binary(vec![1.0]), LossSpec::Exponential.build()?);
     Ok(kkt_report(&mut *model, &targets, &*loss, theta, &NormSpec::L2.into(), (Slopes::Fixed, 0.0))?)
 }
@@ -109,7 +110,7 @@ fn notions(lab: &Lab) -> Result<Outcome, ClaimError> {
             objective.forward(&scaled);
             let feasible = objective.margins().iter().copied().fold(f64::INFINITY, f64::min);
             let (loss, geometry) = (task.recipe.loss.build()?, NormSpec::L2.into());
-            let model = objective.model_mut();
+            let model = objective.tangents()?;
             let found =
                 kkt_report(model, &run.data.targets, &*loss, &run.params, &geometry, (Slopes::Fixed, 0.0))?.papers;
             let judged = tangent_certificate(model, &run.data.targets, &run.params, &geometry, Slopes::Fixed)?;
@@ -137,7 +138,7 @@ fn report(lab: &Lab, trace: &Trace) -> Result<KktReport, ClaimError> {
     let (task, end) = (&trace.end.task, &trace.end);
     let mut objective = lab.objective(task, &end.data)?;
     let (loss, geometry) = (task.recipe.loss.build()?, NormSpec::L2.into());
-    let model = objective.model_mut();
+    let model = objective.tangents()?;
     Ok(kkt_report(model, &end.data.targets, &*loss, &end.params, &geometry, (Slopes::Fixed, 0.0))?)
 }
 
@@ -147,14 +148,15 @@ fn gradient_bounds(lab: &Lab, trace: &Trace) -> Result<[f64; 2], ClaimError> {
     let (task, end) = (&trace.end.task, &trace.end);
     let inputs = end.data.dense()?;
     let longest = (0..inputs.rows).map(|n| norm2(inputs.row(n))).fold(0.0, larger);
-    let upper = task.recipe.model.sphere_bounds(longest, 1).map_or(f64::NAN, |bounds| bounds.gradient);
+    let architecture = task.recipe.model.architecture(&Shape::vector(inputs.cols), 1)?;
+    let upper = architecture.sphere_bounds(longest).map_or(f64::NAN, |bounds| bounds.gradient);
     let mut objective = lab.objective(task, &end.data)?;
     let (mut stream, mut lower) = (Streams::new(5).stream("points"), 0.0);
     let mut theta = end.params.clone();
     for _ in 0..200 {
         let size = norm2(&theta);
         theta.iter_mut().for_each(|x| *x /= size);
-        let rows = objective.model_mut().per_example_gradients(&theta, 0);
+        let rows = objective.tangents()?.per_example_gradients(&theta, 0);
         lower = larger(lower, (0..rows.rows).map(|n| norm2(rows.row(n))).fold(0.0, larger));
         stream.fill_normal(&mut theta);
     }

@@ -2,8 +2,9 @@
 
 use crate::claims::arithmetic::{larger, smaller};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
+use crate::engine::{Compute, Forward, Tangents};
 use crate::linalg::{Matrix, dot};
-use crate::models::{Compute, Model, ModelSpec};
+use crate::models::ModelSpec;
 use crate::numeric::Streams;
 
 pub(super) const CLAIMS: [Claim; 2] = [
@@ -26,7 +27,7 @@ pub(super) const CLAIMS: [Claim; 2] = [
 ];
 
 /// A model with its name and random weights.
-type Drawn = (String, Box<dyn Model>, Vec<f64>);
+type Drawn = (String, Box<dyn Tangents>, Vec<f64>);
 
 /// Every homogeneous model of the library on random inputs.
 fn models(seed: u64) -> Result<Vec<Drawn>, ClaimError> {
@@ -36,7 +37,7 @@ fn models(seed: u64) -> Result<Vec<Drawn>, ClaimError> {
         let (rows, columns) = (7, 4);
         let mut inputs = Matrix::zeros(rows, columns);
         streams.stream("inputs").fill_normal(&mut inputs.data);
-        let model = spec.build(&inputs, 1, Compute::default())?;
+        let model = crate::engine::cpu::bind(&spec, &inputs, 1, Compute::default())?;
         if model.homogeneity().is_none() {
             continue;
         }
@@ -82,7 +83,7 @@ fn homogeneity(_: &Lab) -> Result<Outcome, ClaimError> {
         outcome.at_most(format!("{name}, degree {degree}: |⟨θ, h⟩ − L Φ|, relative"), euler, 1e-10);
         outcome.at_most(format!("{name}: |h(cθ) − c^(L−1) h(θ)|, relative"), scaling, 1e-10);
         // one preactivation exactly at its kink: both slopes are gradients, and Euler's identity holds for both
-        let kinks = model.kinks(&theta, 0.0);
+        let kinks = model.kinks_near(&theta, 0.0);
         kinked += kinks.len();
     }
     outcome.at_most("kinks hit by chance, where only one slope would have been tried", kinked as f64, 0.0);
@@ -93,10 +94,10 @@ fn homogeneity(_: &Lab) -> Result<Outcome, ClaimError> {
 /// A two-layer ReLU network with one preactivation exactly 0: Euler's identity holds with the slope of either side.
 fn at_a_kink(outcome: &mut Outcome) -> Result<(), ClaimError> {
     let inputs = Matrix::from_rows(&[&[1.0, 2.0], &[-1.0, 0.5]]);
-    let mut model = ModelSpec::relu(&[3]).build(&inputs, 1, Compute::default())?;
+    let mut model = crate::engine::cpu::bind(&ModelSpec::relu(&[3]), &inputs, 1, Compute::default())?;
     // the first neuron is orthogonal to the first example
     let theta = [2.0, -1.0, 0.3, 0.7, -0.4, 1.1, 0.9, -1.3, 0.6];
-    let kinks = model.kinks(&theta, 1e-12);
+    let kinks = model.kinks_near(&theta, 1e-12);
     outcome.at_least("kinks of a network whose first neuron is orthogonal to an example", kinks.len() as f64, 1.0);
     for share in [0.0, 0.5, 1.0] {
         model.weigh_kinks(&kinks.iter().map(|kink| (*kink, share)).collect::<Vec<_>>());

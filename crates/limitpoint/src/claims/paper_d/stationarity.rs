@@ -131,7 +131,7 @@ fn machine(lab: &Lab) -> Result<Outcome, ClaimError> {
         .map(|(level, task)| {
             let run = lab.finish(task)?;
             let mut objective = lab.objective(task, &run.data)?;
-            let model = objective.model_mut();
+            let model = objective.tangents()?;
             let certificate =
                 tangent_certificate(model, &run.data.targets, &run.params, &NormSpec::L2.into(), Slopes::Fixed)?;
             let gram = model.gradient_gram(&run.params);

@@ -192,7 +192,7 @@ fn models(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, courses) = (Outcome::default(), courses(lab)?);
     for (course, homogeneous) in [(courses.adapted(), true), (courses.adapted_biased(), false)] {
         let mut objective = lab.objective(&course.task, &course.split.train)?;
-        let layers = objective.layout().blocks().iter().filter(|block| block.name.ends_with(".weight")).count();
+        let layers = objective.layout().weights().count();
         let Some((_, params)) = course.kept.first() else {
             outcome.push(&*course.what, "weights below 10^-2", "none", false);
             continue;

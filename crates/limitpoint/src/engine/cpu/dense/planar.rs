@@ -15,14 +15,13 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
+use super::curves::{Curve, with_curve};
+use super::plan::PLANE as IN;
 use super::raw::{Raw, RawPanels};
-use super::shapes::{Shape, with_shape};
 use super::{DenseNetwork, block_size, share};
 use crate::linalg::{PANEL_VECTORS, Panels, Real};
 use crate::models::Activation;
-
-/// Inputs of a planar network.
-pub(super) const IN: usize = 2;
+use crate::params::At;
 
 /// Units whose gradients are added up at once.
 const UNITS: usize = 4;
@@ -79,7 +78,7 @@ impl Signs {
     }
 
     /// Whether this kind of network keeps them.
-    const fn kept<T: Real, S: Simd, A: Shape>() -> bool {
+    const fn kept<T: Real, S: Simd, A: Curve>() -> bool {
         A::STEP && size_of::<T::Mask<S>>() <= Self::BYTES
     }
 
@@ -115,10 +114,10 @@ pub(super) struct PlanarForward<'a, T: Real> {
 impl<T: Real> PlanarForward<'_, T> {
     /// One block over NV registers of one panel, from register `first`.
     #[inline(always)]
-    unsafe fn registers<S: Simd, A: Shape, const NV: usize>(
+    unsafe fn registers<S: Simd, A: Curve, const NV: usize>(
         &self,
         simd: S,
-        shape: A,
+        curve: A,
         units: Range<usize>,
         panel: usize,
         first: usize,
@@ -135,7 +134,7 @@ impl<T: Real> PlanarForward<'_, T> {
                     if const { Signs::kept::<T, S, A>() } {
                         self.signs.at::<T, S>(unit, panel, first + v).write_unaligned(T::positive(simd, z));
                     }
-                    sums[v] = T::mul_add(simd, weight, shape.value::<T, S>(simd, z), sums[v]);
+                    sums[v] = T::mul_add(simd, weight, curve.value::<T, S>(simd, z), sums[v]);
                 }
             }
             for (v, sum) in sums.into_iter().enumerate() {
@@ -149,17 +148,17 @@ impl<T: Real> WithSimd for PlanarForward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        with_shape!(self.activation, |shape| {
+        with_curve!(self.activation, |curve| {
             for first in self.rows.clone().step_by(self.block) {
                 let units = first..(first + self.block).min(self.rows.end);
                 for panel in 0..self.input.count() {
                     // SAFETY: see `registers`.
                     unsafe {
                         match self.input.vectors(panel) {
-                            3 => self.registers::<S, _, 3>(simd, shape, units.clone(), panel, 0),
+                            3 => self.registers::<S, _, 3>(simd, curve, units.clone(), panel, 0),
                             count => {
                                 for v in 0..count {
-                                    self.registers::<S, _, 1>(simd, shape, units.clone(), panel, v);
+                                    self.registers::<S, _, 1>(simd, curve, units.clone(), panel, v);
                                 }
                             }
                         }
@@ -188,7 +187,7 @@ pub(super) struct PlanarBackward<'a, T: Real> {
 impl<T: Real> PlanarBackward<'_, T> {
     /// R units at once.
     #[inline(always)]
-    unsafe fn units<S: Simd, A: Shape, const R: usize, const BIAS: bool>(&self, simd: S, shape: A, first: usize) {
+    unsafe fn units<S: Simd, A: Curve, const R: usize, const BIAS: bool>(&self, simd: S, curve: A, first: usize) {
         let zero = T::splat(simd, T::default());
         let (mut hidden, mut bias) = ([[zero; IN]; R], [zero; R]);
         // SAFETY: units, panels and the padded cotangent come from the shapes of the layer and its input.
@@ -211,7 +210,7 @@ impl<T: Real> PlanarBackward<'_, T> {
                     }
                     for u in 0..R {
                         let z = self.weights.preactivation::<S>(simd, first + u, &x);
-                        let signal = shape.slope_times::<T, S>(simd, z, r);
+                        let signal = curve.slope_times::<T, S>(simd, z, r);
                         if BIAS {
                             bias[u] = T::add(simd, bias[u], signal);
                         }
@@ -247,16 +246,16 @@ impl<T: Real> PlanarBackward<'_, T> {
     }
 
     #[inline(always)]
-    fn all<S: Simd, A: Shape, const BIAS: bool>(&self, simd: S, shape: A) {
+    fn all<S: Simd, A: Curve, const BIAS: bool>(&self, simd: S, curve: A) {
         let mut first = self.rows.start;
         // SAFETY: see `units`.
         unsafe {
             while first + UNITS <= self.rows.end {
-                self.units::<S, _, UNITS, BIAS>(simd, shape, first);
+                self.units::<S, _, UNITS, BIAS>(simd, curve, first);
                 first += UNITS;
             }
             while first < self.rows.end {
-                self.units::<S, _, 1, BIAS>(simd, shape, first);
+                self.units::<S, _, 1, BIAS>(simd, curve, first);
                 first += 1;
             }
         }
@@ -267,22 +266,17 @@ impl<T: Real> WithSimd for PlanarBackward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        with_shape!(self.activation, |shape| {
+        with_curve!(self.activation, |curve| {
             if self.weights.bias.is_some() {
-                self.all::<S, _, true>(simd, shape);
+                self.all::<S, _, true>(simd, curve);
             } else {
-                self.all::<S, _, false>(simd, shape);
+                self.all::<S, _, false>(simd, curve);
             }
         });
     }
 }
 
 impl<T: Real> DenseNetwork<T> {
-    /// Whether the layer above the inputs can do without storing preactivations.
-    pub(super) fn planar(&self) -> bool {
-        self.fused() && self.hidden.len() == 1 && self.layers[0].inputs == IN && self.hidden[0].kinks.is_empty()
-    }
-
     /// The parameters of a planar network.
     pub(super) fn planar_weights(&self, weights: Raw<T>) -> PlanarWeights<T> {
         let at = |offset: usize| Raw(weights.at(offset));
@@ -294,20 +288,20 @@ impl<T: Real> DenseNetwork<T> {
     }
 
     /// Scores of a planar network; keeps no preactivations.
-    pub(super) fn planar_forward(&mut self, params: &[f64]) {
-        self.shape_buffers(self.examples);
-        let raw = Raw(self.weights(params));
+    pub(super) fn planar_forward(&mut self, at: At<'_>) {
+        self.shape_buffers(self.bound.examples);
+        let raw = Raw(self.weights(at));
         let weights = self.planar_weights(raw);
         let partial = RawPanels::new(&mut self.partial);
         let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
         let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
-        let (activation, arch) = (self.architecture.activation, self.arch);
+        let (activation, arch) = (self.layers[0].activation, self.arch);
         let signs = Signs::room(&mut self.signs, units, input.count());
-        share(&self.team, units.div_ceil(block), units * self.examples * 2, |blocks| {
+        share(&self.team, units.div_ceil(block), units * self.bound.examples * 2, |blocks| {
             let rows = blocks.start * block..(blocks.end * block).min(units);
             arch.dispatch(PlanarForward { rows, block, weights, activation, input, partial, signs });
         });
-        self.sum_partial_scores(raw, 0..self.examples);
+        self.sum_partial_scores(raw, 0..self.bound.examples);
     }
 
     /// Gradients of a planar network.
@@ -315,10 +309,10 @@ impl<T: Real> DenseNetwork<T> {
         let weights = self.planar_weights(raw);
         let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
         let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
-        let (activation, arch, cotangent) = (self.architecture.activation, self.arch, &self.cotangent[..]);
+        let (activation, arch, cotangent) = (self.layers[0].activation, self.arch, &self.cotangent[..]);
         let (layer, head) = (&self.layers[0], &self.layers[1]);
         let signs = Signs::room(&mut self.signs, units, input.count());
-        share(&self.team, units.div_ceil(block), units * self.examples * 4, |blocks| {
+        share(&self.team, units.div_ceil(block), units * self.bound.examples * 4, |blocks| {
             let rows = blocks.start * block..(blocks.end * block).min(units);
             let at = |offset: usize| gradient.place(offset);
             arch.dispatch(PlanarBackward {

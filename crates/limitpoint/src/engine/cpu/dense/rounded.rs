@@ -4,22 +4,20 @@ use std::any::TypeId;
 
 use super::{BLOCK, DenseNetwork, share};
 use crate::linalg::{Real, SharedSlice};
-use crate::params::{Stamp, Stamped};
+use crate::params::{At, Version};
 
 /// Parameters rounded to `T`, and which parameters they were. Empty when `T` is `f64`, where nothing is rounded.
 pub(super) struct Rounded<T> {
     pub values: Vec<T>,
-    /// The stamp of the parameters whose copies are kept, where one pass moved both.
-    pub stamp: Option<Stamp>,
-    /// Whether the parameters that are scored next have that stamp.
-    trusted: bool,
+    /// The version of the parameters whose copies are kept, where one pass moved both.
+    pub version: Option<Version>,
 }
 
 impl<T: Real> Rounded<T> {
     /// Room for this many parameters.
     pub fn new(length: usize) -> Self {
         let length = if is_double::<T>() { 0 } else { length };
-        Self { values: vec![T::default(); length], stamp: None, trusted: false }
+        Self { values: vec![T::default(); length], version: None }
     }
 
     /// Rounds `params[from..]`.
@@ -44,20 +42,15 @@ pub(super) fn is_double<T: Real>() -> bool {
 }
 
 impl<T: Real> DenseNetwork<T> {
-    /// The next forward pass is at these parameters: if copies of exactly them are kept, it uses them.
-    pub(super) fn trust(&mut self, params: &Stamped) {
-        self.rounded.trusted = params.stamp().is_some() && params.stamp() == self.rounded.stamp;
-    }
-
     /// The parameters in `T`: themselves for doubles, otherwise copies that are rounded now unless they are up to date.
     /// A sparse lowest layer has copies of its own weights instead.
-    pub(super) fn weights(&mut self, params: &[f64]) -> *const T {
-        let trusted = std::mem::take(&mut self.rounded.trusted);
-        assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
-        if trusted {
+    pub(super) fn weights(&mut self, at: At<'_>) -> *const T {
+        let params = at.entries;
+        assert_eq!(params.len(), self.bound.layout.len(), "parameters of another layout");
+        if at.version.is_some() && at.version == self.rounded.version {
             return self.weights_at(params.as_ptr());
         }
-        self.rounded.stamp = None;
+        self.rounded.version = None;
         if let Some(sparse) = &mut self.sparse {
             sparse.pack_weights(&self.team, params, &self.layers[0]);
             self.rounded.round(params, self.layers[0].end());

@@ -4,15 +4,16 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
+use super::curves::{Curve, with_curve};
 use super::raw::{Raw, RawPanels, StorePanels, store_tile, transpose_rows};
-use super::shapes::{Shape, with_shape};
 use super::{DenseNetwork, block_size, share};
 use crate::linalg::tile::{Finish, Rows, Tile, Waiting, in_passes, into_panels};
 use crate::linalg::{Panels, Real};
 use crate::models::Activation;
+use crate::params::At;
 
 /// What follows the preactivations z of a hidden layer.
-pub(super) struct After<T> {
+pub(in crate::engine::cpu) struct After<T> {
     pub activation: Activation,
     /// Where z goes; the back-signals will overwrite it.
     pub z: RawPanels<T>,
@@ -44,7 +45,7 @@ impl<T: Real> After<T> {
 }
 
 /// The forward pass of one hidden layer over the units `rows`: z = W·a + b, then σ(z), then what follows.
-pub(super) struct Forward<'a, T: Real> {
+pub(in crate::engine::cpu) struct Forward<'a, T: Real> {
     pub rows: Range<usize>,
     pub weights: Rows<T>,
     pub bias: Option<Raw<T>>,
@@ -76,7 +77,7 @@ impl<T: Real> Finish<T> for Forward<'_, T> {
 /// What follows z for one tile that was just stored: σ(z), and the partial sums of a fused head.
 ///
 /// A function of its own, so that the choice of activation is compiled once and not in every tile size.
-pub(super) struct Activate<'a, T> {
+pub(in crate::engine::cpu) struct Activate<'a, T> {
     pub after: &'a After<T>,
     pub row: usize,
     pub panel: usize,
@@ -90,7 +91,7 @@ impl<T: Real> WithSimd for Activate<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { after, row, panel, rows, vectors } = self;
         let (lanes, width) = (T::lanes::<S>(), after.z.width);
-        with_shape!(after.activation, |shape| {
+        with_curve!(after.activation, |curve| {
             // SAFETY: as in `Forward::finish`.
             unsafe {
                 let z = after.z.at(panel, row);
@@ -99,7 +100,7 @@ impl<T: Real> WithSimd for Activate<'_, T> {
                     for r in 0..rows {
                         for v in 0..vectors {
                             let at = r * width + v * lanes;
-                            T::store::<S>(a.add(at), shape.value::<T, S>(simd, T::load::<S>(z.add(at))));
+                            T::store::<S>(a.add(at), curve.value::<T, S>(simd, T::load::<S>(z.add(at))));
                         }
                     }
                 }
@@ -108,7 +109,7 @@ impl<T: Real> WithSimd for Activate<'_, T> {
                     for v in 0..vectors {
                         let mut sum = T::load::<S>(sums.add(v * lanes));
                         for r in 0..rows {
-                            let value = shape.value::<T, S>(simd, T::load::<S>(z.add(r * width + v * lanes)));
+                            let value = curve.value::<T, S>(simd, T::load::<S>(z.add(r * width + v * lanes)));
                             sum = T::mul_add(simd, T::splat(simd, *head.0.add(row + r)), value, sum);
                         }
                         T::store::<S>(sums.add(v * lanes), sum);
@@ -149,7 +150,7 @@ impl<T: Real> WithSimd for Forward<'_, T> {
 }
 
 /// out = A · input + bias for the example panels `panels`: an output layer, or any layer of a map of inputs.
-pub(super) struct Product<'a, T: Real> {
+pub(in crate::engine::cpu) struct Product<'a, T: Real> {
     pub rows: usize,
     pub weights: Rows<T>,
     pub bias: Option<Raw<T>>,
@@ -178,27 +179,27 @@ impl<T: Real> WithSimd for Product<'_, T> {
 
 impl<T: Real> DenseNetwork<T> {
     /// Computes all scores and keeps every layer's preactivations.
-    pub(super) fn forward(&mut self, params: &[f64]) {
+    pub(in crate::engine::cpu) fn score_whole(&mut self, at: At<'_>) {
         self.kept = true;
-        self.shape_buffers(self.examples);
+        self.shape_buffers(self.bound.examples);
         if let (Some(sparse), false) = (&mut self.sparse, self.in_batch) {
             sparse.take_all(&self.team, &self.source);
         }
-        let weights = Raw(self.weights(params));
-        self.forward_panels(weights, 0..self.examples.div_ceil(self.panel_width()), true);
+        let weights = Raw(self.weights(at));
+        self.forward_panels(weights, 0..self.bound.examples.div_ceil(self.panel_width()), true);
     }
 
     /// Examples in a panel.
-    pub(super) fn panel_width(&self) -> usize {
+    pub(in crate::engine::cpu) fn panel_width(&self) -> usize {
         self.hidden.first().map_or_else(|| self.inputs().forward.width(), |hidden| hidden.signals.width())
     }
 
     /// Scores of these panels of the examples, in buffers whose first panel is the first of them.
-    pub(super) fn forward_panels(&mut self, weights: Raw<T>, panels: Range<usize>, keep: bool) {
+    pub(in crate::engine::cpu) fn forward_panels(&mut self, weights: Raw<T>, panels: Range<usize>, keep: bool) {
         let fused = self.fused();
         let count = self.hidden.len();
         let width = self.panel_width();
-        let examples = panels.start * width..(panels.end * width).min(self.examples);
+        let examples = panels.start * width..(panels.end * width).min(self.bound.examples);
         for h in 0..count {
             let (below, rest) = self.hidden.split_at_mut(h);
             let current = &mut rest[0];
@@ -210,7 +211,7 @@ impl<T: Real> DenseNetwork<T> {
             let head = (fused && h + 1 == count).then(|| self.layers[count].weight);
             let partial = RawPanels::new(&mut self.partial);
             let after = After {
-                activation: self.architecture.activation,
+                activation: layer.activation,
                 z: RawPanels::new(&mut current.signals),
                 output: current.output.as_mut().map(RawPanels::new),
                 turned: current.turned.as_mut().filter(|_| keep).map(RawPanels::new),
@@ -244,12 +245,12 @@ impl<T: Real> DenseNetwork<T> {
     }
 
     /// Adds the partial scores of a fused head, for the given examples, in the order of their blocks.
-    pub(super) fn sum_partial_scores(&mut self, weights: Raw<T>, examples: Range<usize>) {
+    pub(in crate::engine::cpu) fn sum_partial_scores(&mut self, weights: Raw<T>, examples: Range<usize>) {
         let head = &self.layers[self.layers.len() - 1];
         // SAFETY: the bias offset lies inside the parameters.
         let bias = head.bias.map_or(0.0, |offset| unsafe { *weights.0.add(offset) }.to_f64());
-        let (scale, partial) = (self.architecture.output_scale, &self.partial);
-        let all = &mut self.scores[examples];
+        let (scale, partial) = (self.scale, &self.partial);
+        let all = &mut self.bound.scores[examples];
         crate::numeric::wide(
             #[inline(always)]
             || {
@@ -271,7 +272,7 @@ impl<T: Real> DenseNetwork<T> {
     }
 
     /// The output layer as a product of its own, for these panels of the inputs, which hold these examples.
-    pub(super) fn plain_head(&mut self, weights: Raw<T>, panels: Range<usize>, examples: Range<usize>) {
+    pub(in crate::engine::cpu) fn plain_head(&mut self, weights: Raw<T>, panels: Range<usize>, examples: Range<usize>) {
         let outer = RawPanels::new(&mut self.outer);
         let (input, outer, panels) = match self.hidden.last() {
             Some(hidden) => (hidden.output.as_ref().unwrap_or(&hidden.signals), outer, 0..panels.len()),
@@ -289,8 +290,8 @@ impl<T: Real> DenseNetwork<T> {
                 out: outer,
             });
         });
-        let (outputs, scale) = (layer.outputs, self.architecture.output_scale);
-        let scores = &mut self.scores[examples.start * outputs..examples.end * outputs];
+        let (outputs, scale) = (layer.outputs, self.scale);
+        let scores = &mut self.bound.scores[examples.start * outputs..examples.end * outputs];
         for (n, scores) in scores.chunks_exact_mut(outputs).enumerate() {
             for (c, score) in scores.iter_mut().enumerate() {
                 *score = scale * self.outer.get(c, n).to_f64();

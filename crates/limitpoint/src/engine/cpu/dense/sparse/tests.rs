@@ -1,10 +1,12 @@
 //! Bundles against panels, bit for bit.
 
-use super::super::{Architecture, DenseNetwork, Inputs};
+use super::super::plan::Lowest;
+use super::super::{DenseNetwork, Inputs};
 use super::*;
-use crate::models::{Activation, Model};
+use crate::engine::{Evaluator, Forward, Kinks, Tangents};
+use crate::models::{Activation, Architecture, Layer, Shape};
 use crate::numeric::Streams;
-use crate::params::{Move, Stamped};
+use crate::params::{Parameters, Update};
 
 // enough for all passes over all examples to be shared out
 const EXAMPLES: usize = 95;
@@ -24,13 +26,23 @@ fn images() -> Matrix {
     inputs
 }
 
+fn network(widths: &[usize], outputs: usize, biases: &[bool], frozen: &[bool], scale: f64) -> Architecture {
+    let mut layers = Vec::new();
+    for (l, units) in widths.iter().copied().chain([outputs]).enumerate() {
+        layers.push(Layer::Dense { units, bias: biases[l], frozen: frozen[l] });
+        layers.extend((l < widths.len()).then_some(Layer::Activation(Activation::Relu)));
+    }
+    layers.push(Layer::Scale(scale));
+    Architecture::new(Shape::vector(INPUTS), layers).unwrap()
+}
+
 /// The same network on bundles and on panels.
 fn twins<T: Real>(architecture: &Architecture, threads: usize) -> [DenseNetwork<T>; 2] {
     let inputs = images();
-    let sparse = DenseNetwork::new(architecture.clone(), &inputs, threads).unwrap();
+    let sparse = DenseNetwork::new(architecture, &inputs, threads).unwrap();
     assert!(sparse.sparse.is_some(), "sparse enough");
-    let mut full = DenseNetwork::new(architecture.clone(), &inputs, threads).unwrap();
-    (full.sparse, full.all) = (None, Inputs::new(&inputs));
+    let mut full = DenseNetwork::new(architecture, &inputs, threads).unwrap();
+    (full.plan.lowest, full.sparse, full.all) = (Lowest::Panels, None, Inputs::new(&inputs));
     [sparse, full]
 }
 
@@ -39,42 +51,42 @@ fn walk<T: Real>(network: &mut DenseNetwork<T>, in_one_pass: bool) -> Vec<f64> {
     let mut start = vec![0.0; network.layout().len()];
     Streams::new(3).stream("init").fill_normal(&mut start);
     start.iter_mut().for_each(|w| *w *= 0.1);
-    let (mut params, mut gradient, mut seen) = (Stamped::new(&start), Vec::new(), Vec::new());
+    let (mut params, mut gradient, mut seen) = (Parameters::new(&start), Vec::new(), Vec::new());
     for step in 0..7 {
         gradient.clear();
-        gradient.resize(params.len(), f64::NAN);
+        gradient.resize(start.len(), f64::NAN);
         let rows: Vec<usize> = (0..17 + step % 3).map(|n| (7 * n + 11 * step) % EXAMPLES).collect();
         network.select((step != 2 && step != 5).then_some(&rows[..]));
-        let scores = if in_one_pass { network.scores_of(&params) } else { network.scores(&params) }.to_vec();
+        let scores = if in_one_pass { network.scores(&params) } else { network.scores(params.read()) }.to_vec();
         let cotangent: Vec<f64> = scores.iter().enumerate().map(|(i, s)| 0.1 * s - 0.01 * i as f64).collect();
-        let plain = if step % 2 == 0 { Move::Along(-0.03) } else { Move::AgainstSigns(0.01) };
+        let update = if step % 2 == 0 { Update::Along(-0.03) } else { Update::AgainstSigns(0.01) };
         if in_one_pass {
-            network.descend(&mut params, &cotangent, plain, &mut gradient);
+            network.resume().step(&mut params, &cotangent, update, &mut gradient);
         } else {
-            network.pull_back(&params, &cotangent, &mut gradient);
+            network.resume().pull_back(&params, &cotangent, &mut gradient);
             seen.extend(&gradient);
-            network.make_move(&mut params, plain, &gradient);
+            update.make(params.write(), &gradient);
         }
         if step == 3 {
-            params[5] += 0.25; // somebody else's change must be seen by the next forward pass
+            params.write()[5] += 0.25; // somebody else's change must be seen by the next forward pass
         }
         seen.extend(scores);
     }
     if !in_one_pass {
-        seen.extend(network.per_example_gradients(&params, 0).data);
-        seen.extend(network.gradient_gram(&params).data);
-        seen.extend(network.smallest_preactivation(&params));
-        let kinks = network.kinks(&params, 1e-2);
+        seen.extend(network.per_example_gradients(params.read(), 0).data);
+        seen.extend(network.gradient_gram(params.read()).data);
+        seen.extend(network.nearest(params.read()));
+        let kinks = network.near(params.read(), 1e-2);
         assert!(!kinks.is_empty());
         seen.extend(kinks.iter().map(|kink| (kink.unit * EXAMPLES + kink.example) as f64));
-        network.weigh_kinks(&kinks.iter().map(|kink| (*kink, 0.7)).collect::<Vec<_>>());
+        network.weigh(&kinks.iter().map(|kink| (*kink, 0.7)).collect::<Vec<_>>());
         let cotangent = network.scores(&params).to_vec();
-        network.pull_back(&params, &cotangent, &mut gradient);
-        network.weigh_kinks(&[]);
+        network.resume().pull_back(&params, &cotangent, &mut gradient);
+        network.weigh(&[]);
         seen.extend(&gradient);
     }
     assert!(seen.iter().all(|x| x.is_finite()));
-    seen.extend(&params[..]);
+    seen.extend(params.read());
     seen
 }
 
@@ -86,16 +98,7 @@ fn check<T: Real>() {
         (vec![65, 9, 5], 3, [true; 4], [false, true, false, false]),
         (vec![40, 9], 3, [true; 4], [true, false, false, false]),
     ] {
-        let layers = widths.len() + 1;
-        let architecture = Architecture {
-            inputs: INPUTS,
-            outputs,
-            activation: Activation::Relu,
-            biases: biases[..layers].to_vec(),
-            frozen: frozen[..layers].to_vec(),
-            output_scale: 0.5,
-            widths,
-        };
+        let architecture = network(&widths, outputs, &biases, &frozen, 0.5);
         let mut answers = Vec::new();
         for threads in [1, 2] {
             let [mut sparse, mut full] = twins::<T>(&architecture, threads);
@@ -105,7 +108,7 @@ fn check<T: Real>() {
         for other in &answers[1..] {
             assert!(&answers[0] == other, "{architecture:?}");
         }
-        let params = architecture.layout().unwrap().len();
+        let params = architecture.layout().len();
         let (two, one) = &answers[0];
         assert_eq!(one[one.len() - params..], two[two.len() - params..], "one pass moves as two do");
     }
@@ -121,42 +124,30 @@ fn bundles_have_the_bits_of_panels() {
 fn a_large_set_is_scored_with_the_weights_a_step_left_behind() {
     let mut inputs = Matrix::zeros(4200, INPUTS);
     inputs.data.iter_mut().enumerate().filter(|(i, _)| i % 7 == 0).for_each(|(i, x)| *x = (i % 5) as f64 - 1.5);
-    let widths = vec![20];
-    let (biases, frozen) = (vec![true; 2], vec![false; 2]);
-    let activation = Activation::Relu;
-    let architecture =
-        Architecture { inputs: INPUTS, outputs: 2, activation, biases, frozen, output_scale: 1.0, widths };
-    let mut network = DenseNetwork::<f32>::new(architecture, &inputs, 2).unwrap();
-    let mut params = Stamped::new(&vec![0.01; network.layout().len()]);
-    let mut scratch = vec![0.0; params.len()];
+    let architecture = network(&[20], 2, &[true; 2], &[false; 2], 1.0);
+    let mut network = DenseNetwork::<f32>::new(&architecture, &inputs, 2).unwrap();
+    let mut params = Parameters::new(&vec![0.01; network.layout().len()]);
+    let mut scratch = vec![0.0; network.layout().len()];
     for step in 0..3 {
         let rows: Vec<usize> = (0..50).map(|n| 83 * n + step).collect();
         network.select(Some(&rows));
-        let cotangent: Vec<f64> = network.scores_of(&params).iter().map(|score| score - 1.0).collect();
-        network.descend(&mut params, &cotangent, Move::Along(-1e-3), &mut scratch);
+        let cotangent: Vec<f64> = network.scores(&params).iter().map(|score| score - 1.0).collect();
+        network.resume().step(&mut params, &cotangent, Update::Along(-1e-3), &mut scratch);
         network.select(None);
-        let kept = network.scores_of(&params).to_vec();
-        assert_eq!(kept, network.scores(&params), "step {step}");
+        let kept = network.scores(&params).to_vec();
+        assert_eq!(kept, network.scores(params.read()), "step {step}");
     }
 }
 
 #[test]
 fn an_empty_batch_has_no_scores_and_no_gradient() {
-    let architecture = Architecture {
-        inputs: INPUTS,
-        widths: vec![9],
-        outputs: 2,
-        activation: Activation::Relu,
-        biases: vec![true; 2],
-        frozen: vec![false; 2],
-        output_scale: 1.0,
-    };
+    let architecture = network(&[9], 2, &[true; 2], &[false; 2], 1.0);
     for mut network in twins::<f64>(&architecture, 1) {
         let params = vec![0.5; network.layout().len()];
         let mut gradient = vec![f64::NAN; params.len()];
         network.select(Some(&[]));
         assert!(network.scores(&params).is_empty());
-        network.pull_back(&params, &[], &mut gradient);
+        network.resume().pull_back(&params, &[], &mut gradient);
         assert!(gradient.iter().all(|g| *g == 0.0));
     }
 }
@@ -164,8 +155,8 @@ fn an_empty_batch_has_no_scores_and_no_gradient() {
 #[test]
 fn only_inputs_that_are_mostly_zero_go_into_bundles() {
     let mut inputs = images();
-    assert!(Sparse::<f32>::of(&inputs, 10).is_some());
+    assert!(Sparse::<f32>::pays(&inputs));
     inputs.data.iter_mut().for_each(|x| *x += 1.0);
-    assert!(Sparse::<f32>::of(&inputs, 10).is_none());
-    assert!(Sparse::<f32>::of(&Matrix::zeros(9, FEATURES - 1), 10).is_none());
+    assert!(!Sparse::<f32>::pays(&inputs));
+    assert!(!Sparse::<f32>::pays(&Matrix::zeros(9, FEATURES - 1)));
 }

@@ -1,8 +1,11 @@
 //! The laws every model obeys, over all examples of the specification.
 
 use super::*;
+use crate::engine::{Forward, Kink};
 use crate::linalg::{Matrix, dot};
+use crate::models::{Activation, Biases, OutputScale};
 use crate::numeric::{RandomStream, Streams};
+use crate::params::ParamLayout;
 
 fn inputs(rows: usize, cols: usize, stream: &mut RandomStream) -> Matrix {
     let mut matrix = Matrix::zeros(rows, cols);
@@ -10,18 +13,18 @@ fn inputs(rows: usize, cols: usize, stream: &mut RandomStream) -> Matrix {
     matrix
 }
 
-fn params(model: &dyn Model, stream: &mut RandomStream) -> Vec<f64> {
+fn params(model: &dyn Tangents, stream: &mut RandomStream) -> Vec<f64> {
     let mut params = vec![0.0; model.layout().len()];
     stream.fill_normal(&mut params);
     // unit preactivations, so that powers of deep networks stay in the range of f32
-    for block in model.layout().blocks().iter().filter(|block| block.name.ends_with(".weight")) {
+    for block in model.layout().weights() {
         params[block.range()].iter_mut().for_each(|w| *w /= (block.cols as f64).sqrt());
     }
     params
 }
 
 /// Every example specification with one and, where it can, three outputs, at sizes that do not fill a panel.
-fn all_models(examples: usize, features: usize) -> Vec<(String, Box<dyn Model>, Vec<f64>)> {
+fn all_models(examples: usize, features: usize) -> Vec<(String, Box<dyn Tangents>, Vec<f64>)> {
     let mut stream = Streams::new(11).stream("models");
     let mut models = Vec::new();
     for spec in ModelSpec::examples() {
@@ -32,7 +35,7 @@ fn all_models(examples: usize, features: usize) -> Vec<(String, Box<dyn Model>, 
             if single && outputs > 1 {
                 continue;
             }
-            let model = spec.build(&x, outputs, Compute::default()).unwrap();
+            let model = bind(&spec, &x, outputs, Compute::default()).unwrap();
             let theta = params(&*model, &mut stream);
             models.push((format!("{spec:?} with {outputs} outputs"), model, theta));
         }
@@ -53,7 +56,7 @@ fn naive_scores(spec: &ModelSpec, x: &Matrix, outputs: usize, layout: &ParamLayo
         ),
         _ => (Activation::Identity, 1.0),
     };
-    let layers = layout.blocks().iter().filter(|b| b.name.ends_with("weight")).count();
+    let layers = layout.weights().count();
     let mut scores = Vec::new();
     for n in 0..x.rows {
         let mut a = x.row(n).to_vec();
@@ -87,7 +90,7 @@ fn changing_one_parameter_gives_the_scores_of_the_changed_parameters() {
             let expected = model.scores(&moved).to_vec();
             // the order of calls in a run: scores, a gradient, then trials
             model.scores(&theta);
-            model.pull_back(&theta, &cotangent, &mut gradient);
+            model.resume().pull_back(&theta, &cotangent, &mut gradient);
             model.scores_after(&theta, entry, 0.3, &mut out);
             for (a, b) in out.iter().zip(&expected) {
                 assert!((a - b).abs() <= 1e-5 * (1.0 + b.abs()), "{what}, entry {entry}: {a} {b}");
@@ -100,12 +103,12 @@ fn changing_one_parameter_gives_the_scores_of_the_changed_parameters() {
 fn scores_follow_the_definition_at_every_shape() {
     let mut stream = Streams::new(2).stream("shapes");
     let layered = |spec: &&ModelSpec| matches!(spec, ModelSpec::Linear | ModelSpec::Network { .. });
-    for spec in ModelSpec::examples().iter().filter(layered) {
+    for spec in &ModelSpec::examples().into_iter().filter(|spec| layered(&spec)).collect::<Vec<_>>() {
         for (examples, features) in [(1, 1), (7, 3), (25, 5), (50, 2), (31, 150)] {
             let x = inputs(examples, features, &mut stream);
             for outputs in [1, 4] {
                 for precision in [Precision::F64, Precision::F32] {
-                    let mut model = spec.build(&x, outputs, Compute { threads: 1, precision }).unwrap();
+                    let mut model = bind(spec, &x, outputs, Compute { threads: 1, precision }).unwrap();
                     let theta = params(&*model, &mut stream);
                     let expected = naive_scores(spec, &x, outputs, model.layout(), &theta);
                     let size = expected.iter().fold(1.0f64, |m, s| m.max(s.abs()));
@@ -129,7 +132,7 @@ fn the_pull_back_is_the_derivative_of_the_scores() {
         let cotangent: Vec<f64> = (0..6 * model.outputs()).map(|_| stream.normal()).collect();
         let mut gradient = vec![f64::NAN; theta.len()];
         model.scores(&theta);
-        model.pull_back(&theta, &cotangent, &mut gradient);
+        model.resume().pull_back(&theta, &cotangent, &mut gradient);
         let layout = model.layout().clone();
         let size = 1.0 + crate::linalg::max_abs(&gradient);
         for block in layout.blocks() {
@@ -157,7 +160,7 @@ fn per_example_gradients_add_up_and_their_gram_matrix_is_brute_force() {
         let cotangent: Vec<f64> = (0..9 * outputs).map(|_| stream.normal()).collect();
         let mut gradient = vec![0.0; theta.len()];
         model.scores(&theta);
-        model.pull_back(&theta, &cotangent, &mut gradient);
+        model.resume().pull_back(&theta, &cotangent, &mut gradient);
         let mut sum = vec![0.0; theta.len()];
         for n in 0..9 {
             for (c, jacobian) in jacobians.iter().enumerate() {
@@ -285,7 +288,7 @@ fn the_margin_problem_of_every_homogeneous_model_satisfies_the_constraint_qualif
         let Some(homogeneity) = model.homogeneity().cloned() else { continue };
         let ranges = model.layout().trainable_ranges();
         let reach = model.smallest_preactivation(&theta).unwrap_or(0.0);
-        let nearest = model.kinks(&theta, 2.0 * reach);
+        let nearest = model.kinks_near(&theta, 2.0 * reach);
         let scores = model.scores(&theta).to_vec();
         let jacobian = model.per_example_gradients(&theta, 0);
         for n in 0..5 {
@@ -305,13 +308,13 @@ fn the_margin_problem_of_every_homogeneous_model_satisfies_the_constraint_qualif
         let mut moved = theta.clone();
         let row = weight.offset + kink.unit * weight.cols..weight.offset + (kink.unit + 1) * weight.cols;
         moved[row].fill(0.0);
-        let kinks = model.kinks(&moved, 1e-12);
+        let kinks = model.kinks_near(&moved, 1e-12);
         assert!(!kinks.is_empty(), "{name}");
         for share in [0.0, 0.5, 1.0] {
             model.weigh_kinks(&kinks.iter().map(|kink| (*kink, share)).collect::<Vec<_>>());
             let scores = model.scores(&moved).to_vec();
             let mut gradient = vec![0.0; moved.len()];
-            model.pull_back(&moved, &vec![1.0; scores.len()], &mut gradient);
+            model.resume().pull_back(&moved, &vec![1.0; scores.len()], &mut gradient);
             let outward: f64 = ranges.iter().map(|r| dot(&moved[r.clone()], &gradient[r.clone()])).sum();
             let total: f64 = scores.iter().sum();
             assert!((outward - homogeneity.degree * total).abs() <= 1e-9 * (1.0 + total.abs()), "{name}: {share}");
@@ -331,11 +334,11 @@ fn one_two_and_three_threads_give_identical_bits() {
             let mut reference: Option<Vec<u64>> = None;
             for threads in [1, 2, 3] {
                 let compute = Compute { threads, precision: Precision::F64 };
-                let mut model = ModelSpec::relu(&widths).build(&x, outputs, compute).unwrap();
+                let mut model = bind(&ModelSpec::relu(&widths), &x, outputs, compute).unwrap();
                 let theta = params(&*model, &mut Streams::new(7).stream("init"));
                 let mut gradient = vec![0.0; theta.len()];
                 let scores = model.scores(&theta).to_vec();
-                model.pull_back(&theta, &scores, &mut gradient);
+                model.resume().pull_back(&theta, &scores, &mut gradient);
                 let bits: Vec<u64> = scores.iter().chain(&gradient).map(|x| x.to_bits()).collect();
                 assert_eq!(reference.get_or_insert_with(|| bits.clone()), &bits, "{widths:?} {outputs} {threads}");
             }
@@ -348,7 +351,7 @@ fn a_batch_is_the_same_model_on_fewer_rows() {
     let mut stream = Streams::new(8).stream("batch");
     let x = inputs(40, 4, &mut stream);
     for spec in ModelSpec::examples() {
-        let mut model = spec.build(&x, 1, Compute::default()).unwrap();
+        let mut model = bind(&spec, &x, 1, Compute::default()).unwrap();
         let theta = params(&*model, &mut stream);
         let all = model.scores(&theta).to_vec();
         for rows in [vec![3], vec![39, 0, 7, 7], (5..35).collect::<Vec<_>>()] {
@@ -379,11 +382,11 @@ fn planar_networks_give_the_scores_of_the_general_kernels_bit_for_bit_and_their_
                     output_scale: OutputScale::MeanField,
                 };
                 let x = inputs(59, features, &mut stream);
-                let mut model = spec.build(&x, 1, Compute::default()).unwrap();
+                let mut model = bind(&spec, &x, 1, Compute::default()).unwrap();
                 let theta = params(&*model, &mut stream);
                 let planar = model.scores(&theta).to_vec();
                 let mut gradient = vec![0.0; theta.len()];
-                model.pull_back(&theta, &planar, &mut gradient);
+                model.resume().pull_back(&theta, &planar, &mut gradient);
                 // a weighed kink sends the same network through the general kernels; slope as it would be anyway
                 let far = Kink { layer: 0, unit: 0, example: 0, slopes: (0.0, 0.0) };
                 let row = &theta[..features];
@@ -394,7 +397,7 @@ fn planar_networks_give_the_scores_of_the_general_kernels_bit_for_bit_and_their_
                 let general = model.scores(&theta).to_vec();
                 assert_eq!(planar, general, "{activation:?} {features} {biases:?}");
                 let mut expected = vec![0.0; theta.len()];
-                model.pull_back(&theta, &general, &mut expected);
+                model.resume().pull_back(&theta, &general, &mut expected);
                 for (g, e) in gradient.iter().zip(&expected) {
                     assert!((g - e).abs() <= 1e-13 * (1.0 + e.abs()), "{activation:?} {features} {biases:?}");
                 }
@@ -408,10 +411,10 @@ fn weighed_kinks_interpolate_between_the_one_sided_gradients() {
     // one unit exactly on its kink for the first example: w = (1, −1), x = (1, 1)
     for widths in [vec![1], vec![1, 1]] {
         let x = Matrix::from_rows(&[&[1.0, 1.0], &[2.0, 1.0]]);
-        let mut model = ModelSpec::relu(&widths).build(&x, 1, Compute::default()).unwrap();
+        let mut model = bind(&ModelSpec::relu(&widths), &x, 1, Compute::default()).unwrap();
         let theta = if widths.len() == 1 { vec![1.0, -1.0, 3.0] } else { vec![1.0, -1.0, 1.5, 2.0] };
         model.scores(&theta);
-        let kinks = model.kinks(&theta, 1e-9);
+        let kinks = model.kinks_near(&theta, 1e-9);
         assert!(kinks.iter().any(|k| (k.layer, k.unit, k.example) == (0, 0, 0)), "{kinks:?}");
         let first: Vec<Kink> = kinks.into_iter().filter(|k| k.layer == 0).collect();
         let mut gradient_at = |e: f64| {
@@ -423,7 +426,7 @@ fn weighed_kinks_interpolate_between_the_one_sided_gradients() {
             model.weigh_kinks(&all);
             model.scores(&theta);
             let mut gradient = vec![0.0; theta.len()];
-            model.pull_back(&theta, &[1.0, 0.0], &mut gradient);
+            model.resume().pull_back(&theta, &[1.0, 0.0], &mut gradient);
             gradient
         };
         let (left, middle, right) = (gradient_at(0.0), gradient_at(0.25), gradient_at(1.0));
@@ -436,7 +439,7 @@ fn weighed_kinks_interpolate_between_the_one_sided_gradients() {
 #[test]
 fn impossible_models_are_refused_with_the_value() {
     let x = Matrix::zeros(3, 2);
-    let message = |spec: ModelSpec, outputs| spec.build(&x, outputs, Compute::default()).err().unwrap().to_string();
+    let message = |spec: ModelSpec, outputs| bind(&spec, &x, outputs, Compute::default()).err().unwrap().to_string();
     assert!(message(ModelSpec::relu(&[4, 0]), 1).contains("hidden layer 2 has width 0"));
     assert!(message(ModelSpec::network(&[4], Activation::LeakyRelu { slope: 2.0 }), 1).contains("but is given 2"));
     assert!(message(ModelSpec::Diagonal { factors: 2 }, 3).contains("targets need 3"));
@@ -450,7 +453,7 @@ fn impossible_models_are_refused_with_the_value() {
     assert!(message(frozen(vec![3], OutputScale::One), 1).contains("layers 1 to 2"));
     assert!(message(frozen(vec![1, 2], OutputScale::One), 1).contains("all layers are frozen"));
     assert!(message(frozen(vec![], OutputScale::Factor(-1.0)), 1).contains("is -1"));
-    assert!(ModelSpec::Linear.build(&Matrix::zeros(0, 2), 1, Compute::default()).is_err());
+    assert!(bind(&ModelSpec::Linear, &Matrix::zeros(0, 2), 1, Compute::default()).is_err());
 }
 
 #[test]
@@ -467,7 +470,7 @@ fn a_nan_weight_makes_a_nan_score() {
                     output_scale: OutputScale::One,
                 };
                 let x = inputs(11, features, &mut stream);
-                let mut model = spec.build(&x, 1, Compute { threads: 1, precision }).unwrap();
+                let mut model = bind(&spec, &x, 1, Compute { threads: 1, precision }).unwrap();
                 let mut theta = params(&*model, &mut stream);
                 theta[1] = f64::NAN;
                 assert!(model.scores(&theta).iter().all(|score| score.is_nan()), "{activation:?} {widths:?}");

@@ -7,11 +7,10 @@ use pulp::{Simd, WithSimd};
 use super::raw::{Raw, RawPanels};
 use super::signals::{Backward, Source, WeightGradient};
 use super::target::{Seen, StoreRows, Target};
-use super::{DenseNetwork, block_size, share};
+use super::{DenseNetwork, block_size, make_shared, share};
 use crate::linalg::tile::{Rows, weight_rows};
 use crate::linalg::{Panels, Real};
-use crate::models::Model;
-use crate::params::{Move, Stamped};
+use crate::params::{Parameters, Update};
 
 /// The weight gradient of an output layer, column panels `panels` of it.
 pub(super) struct HeadGradient<'a, T: Real> {
@@ -38,7 +37,7 @@ impl<T: Real> WithSimd for HeadGradient<'_, T> {
 impl<T: Real> DenseNetwork<T> {
     /// Turns z into δ in every layer that needs it and, given a gradient, fills it.
     pub(super) fn backward(&mut self, params: &[f64], cotangent: &[f64], gradient: Option<&mut [f64]>) {
-        assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
+        assert_eq!(params.len(), self.bound.layout.len(), "parameters of another layout");
         self.pull_signals(Raw(self.weights_at(params.as_ptr())), cotangent, gradient, None);
     }
 
@@ -47,31 +46,30 @@ impl<T: Real> DenseNetwork<T> {
         self.kept && !self.hidden.is_empty() && !self.layers[0].frozen && !self.in_pieces()
     }
 
-    /// [`Model::descend`] in one pass; `scratch` takes the gradient of all but the lowest weights, which no back-signal
+    /// A step in one pass; `scratch` takes the gradient of all but the lowest weights, which no back-signal
     /// needs, so that they can move while others are still to come.
     pub(super) fn descend_in_one_pass(
         &mut self,
-        params: &mut Stamped,
+        params: &mut Parameters,
         cotangent: &[f64],
-        plain: Move,
+        update: Update,
         scratch: &mut [f64],
     ) -> bool {
-        assert_eq!(params.len(), self.layout.len(), "parameters of another layout");
+        assert_eq!(params.read().len(), self.bound.layout.len(), "parameters of another layout");
         let (lowest, end, seen) = (self.layers[0].weight, self.layers[0].end(), Seen::default());
         debug_assert_eq!(lowest, 0, "the lowest weights come first");
-        let stamp = params.change(|params| {
-            let start = params.as_mut_ptr();
-            let step = Target::Step(start.wrapping_add(lowest), plain, &seen);
-            self.pull_signals(Raw(self.weights_at(start)), cotangent, Some(scratch), Some(step));
-            seen.look(&scratch[end..]);
-            self.make_move(&mut params[end..], plain, &scratch[end..]);
-            if let Some(sparse) = &mut self.sparse {
-                self.rounded.round(params, end);
-                sparse.pack_biases(params, &self.layers[0]);
-            }
-        });
+        let entries = params.write();
+        let start = entries.as_mut_ptr();
+        let step = Target::Step(start.wrapping_add(lowest), update, &seen);
+        self.pull_signals(Raw(self.weights_at(start)), cotangent, Some(scratch), Some(step));
+        seen.look(&scratch[end..]);
+        make_shared(&self.team, &mut entries[end..], update, &scratch[end..]);
+        if let Some(sparse) = &mut self.sparse {
+            self.rounded.round(entries, end);
+            sparse.pack_biases(entries, &self.layers[0]);
+        }
         // a sparse layer has moved its copies too
-        self.rounded.stamp = self.sparse.is_some().then_some(stamp);
+        self.rounded.version = self.sparse.is_some().then(|| params.version());
         seen.any()
     }
 
@@ -84,12 +82,12 @@ impl<T: Real> DenseNetwork<T> {
         gradient: Option<&mut [f64]>,
         step: Option<Target<'_>>,
     ) {
-        assert_eq!(cotangent.len(), self.examples * self.architecture.outputs, "one cotangent per score");
-        assert_eq!(self.shaped, Some(self.examples), "scores come before gradients");
+        assert_eq!(cotangent.len(), self.bound.examples * self.bound.outputs, "one cotangent per score");
+        assert_eq!(self.shaped, Some(self.bound.examples), "scores come before gradients");
         let (gradient, no_gradient) = match gradient {
             Some(gradient) => {
-                assert_eq!(gradient.len(), self.layout.len(), "a gradient is as long as the parameters");
-                for block in self.layout.blocks().iter().filter(|block| block.frozen) {
+                assert_eq!(gradient.len(), self.bound.layout.len(), "a gradient is as long as the parameters");
+                for block in self.bound.layout.blocks().iter().filter(|block| block.frozen) {
                     gradient[block.range()].fill(0.0);
                 }
                 (RawPanels { start: gradient.as_mut_ptr(), rows: 0, width: 0 }, false)
@@ -98,7 +96,7 @@ impl<T: Real> DenseNetwork<T> {
         };
         let lowest_weights = step.or((!no_gradient).then(|| Target::Gradient(gradient.place(self.layers[0].weight))));
         let lowest = if no_gradient { 0 } else { self.layers.iter().position(|layer| !layer.frozen).unwrap_or(0) };
-        let scale = self.architecture.output_scale;
+        let scale = self.scale;
         let fused = self.fused();
         let head = self.layers.len() - 1;
         // a fused head's gradient is made on the way through the layer below it, even if that layer is frozen
@@ -134,9 +132,9 @@ impl<T: Real> DenseNetwork<T> {
             };
             let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
             let (cotangent, outer) = (&self.cotangent[..], &self.outer);
-            let (activation, arch, block) = (self.architecture.activation, self.arch, block_size(layer.outputs));
+            let (activation, arch, block) = (layer.activation, self.arch, block_size(layer.outputs));
             let single = fused && h + 1 == head;
-            let cost = layer.outputs * self.examples * (layer.inputs + if single { 1 } else { next.outputs });
+            let cost = layer.outputs * self.bound.examples * (layer.inputs + if single { 1 } else { next.outputs });
             share(&self.team, layer.outputs.div_ceil(block), cost, |blocks| {
                 let wanted = !no_gradient && !layer.frozen;
                 let target = if h > 0 { Some(Target::Gradient(gradient.place(layer.weight))) } else { lowest_weights };
@@ -178,7 +176,7 @@ impl<T: Real> DenseNetwork<T> {
 
     /// Packs the cotangents of an output layer that is not fused, and fills its gradient.
     fn plain_head_gradient(&mut self, cotangent: &[f64], gradient: RawPanels<f64>, no_gradient: bool) {
-        let (outputs, scale) = (self.architecture.outputs, self.architecture.output_scale);
+        let (outputs, scale) = (self.bound.outputs, self.scale);
         // the forward pass left scores in the padding columns
         self.outer.data_mut().fill(T::default());
         for (n, cotangent) in cotangent.chunks_exact(outputs).enumerate() {
@@ -203,7 +201,7 @@ impl<T: Real> DenseNetwork<T> {
             None => &self.inputs().turned,
         };
         let (arch, outer) = (self.arch, &self.outer);
-        share(&self.team, turned.count(), layer.inputs * outputs * self.examples, |panels| {
+        share(&self.team, turned.count(), layer.inputs * outputs * self.bound.examples, |panels| {
             arch.dispatch(HeadGradient {
                 outputs,
                 cotangent: outer,

@@ -1,25 +1,35 @@
 //! Looking into a dense network: per-example gradients, their Gram matrix, kinks.
 
 use super::DenseNetwork;
+use crate::engine::{Evaluator, Kink, KinkColumn, Kinks, Tangents};
 use crate::linalg::{Matrix, Real, matmul_nt};
-use crate::models::{Kink, KinkColumn, Model};
 
 impl<T: Real> DenseNetwork<T> {
+    /// All preactivations of all examples in use, whatever way scores would go.
+    fn forward_whole(&mut self, params: &[f64]) {
+        self.scored_in_shards = false;
+        self.score_whole(params.into());
+    }
+
     /// The input of layer l for every example (examples × inputs), after a forward pass.
     fn layer_input(&self, l: usize) -> Matrix {
         let cols = self.layers[l].inputs;
         let Some(below) = l.checked_sub(1) else {
             let entry = |i: usize| self.input(i / cols, i % cols);
-            return Matrix { rows: self.examples, cols, data: (0..self.examples * cols).map(entry).collect() };
+            return Matrix {
+                rows: self.bound.examples,
+                cols,
+                data: (0..self.bound.examples * cols).map(entry).collect(),
+            };
         };
         let panels = self.hidden[below].output.as_ref().unwrap_or(&self.hidden[below].signals);
         // the last hidden layer under a fused head keeps no output: apply the activation to z
         let activate = self.hidden[below].output.is_none();
-        let mut out = Matrix::zeros(self.examples, cols);
-        for n in 0..self.examples {
+        let mut out = Matrix::zeros(self.bound.examples, cols);
+        for n in 0..self.bound.examples {
             for k in 0..cols {
                 let value = panels.get(k, n).to_f64();
-                out[(n, k)] = if activate { self.architecture.activation.value(value) } else { value };
+                out[(n, k)] = if activate { self.layers[below].activation.value(value) } else { value };
             }
         }
         out
@@ -32,34 +42,34 @@ impl<T: Real> DenseNetwork<T> {
 
     /// Inputs of all layers and, per layer, the back-signals of one output (examples × units).
     fn signals_of(&mut self, params: &[f64], output: usize) -> (Vec<Matrix>, Vec<Matrix>) {
-        self.forward(params);
+        self.forward_whole(params);
         let inputs: Vec<Matrix> = (0..self.layers.len()).map(|l| self.layer_input(l)).collect();
-        let outputs = self.architecture.outputs;
-        let mut cotangent = vec![0.0; self.examples * outputs];
+        let outputs = self.bound.outputs;
+        let mut cotangent = vec![0.0; self.bound.examples * outputs];
         cotangent.iter_mut().skip(output).step_by(outputs).for_each(|c| *c = 1.0);
         self.backward(params, &cotangent, None);
         let mut signals: Vec<Matrix> = Vec::new();
         for hidden in &self.hidden {
             let units = hidden.signals.rows();
-            let mut delta = Matrix::zeros(self.examples, units);
-            for n in 0..self.examples {
+            let mut delta = Matrix::zeros(self.bound.examples, units);
+            for n in 0..self.bound.examples {
                 (0..units).for_each(|j| delta[(n, j)] = hidden.signals.get(j, n).to_f64());
             }
             signals.push(delta);
         }
-        let mut top = Matrix::zeros(self.examples, outputs);
-        (0..self.examples).for_each(|n| top[(n, output)] = self.architecture.output_scale);
+        let mut top = Matrix::zeros(self.bound.examples, outputs);
+        (0..self.bound.examples).for_each(|n| top[(n, output)] = self.scale);
         signals.push(top);
         (inputs, signals)
     }
 
     /// ∇Φ_output(xₙ) as rows: in layer l it is the outer product of back-signal and input.
-    pub(super) fn rows_of_jacobian(&mut self, params: &[f64], output: usize) -> Matrix {
+    fn rows_of_jacobian(&mut self, params: &[f64], output: usize) -> Matrix {
         let (inputs, signals) = self.signals_of(params, output);
-        let mut out = Matrix::zeros(self.examples, self.layout.len());
+        let mut out = Matrix::zeros(self.bound.examples, self.bound.layout.len());
         for (l, layer) in self.layers.iter().enumerate().filter(|(_, layer)| !layer.frozen) {
-            for n in 0..self.examples {
-                let row = &mut out.data[n * self.layout.len()..(n + 1) * self.layout.len()];
+            for n in 0..self.bound.examples {
+                let row = &mut out.data[n * self.bound.layout.len()..(n + 1) * self.bound.layout.len()];
                 for (j, &delta) in signals[l].row(n).iter().enumerate() {
                     let from = layer.weight + j * layer.inputs;
                     crate::linalg::add_scaled(&mut row[from..from + layer.inputs], delta, inputs[l].row(n));
@@ -77,8 +87,8 @@ impl<T: Real> DenseNetwork<T> {
     /// ```text
     /// ⟨∇Φ_c(xₙ), ∇Φ_d(xₘ)⟩ = Σ_l ⟨δ_l^c(n), δ_l^d(m)⟩ · (⟨a_{l−1}(n), a_{l−1}(m)⟩ + [layer l has a bias])
     /// ```
-    pub(super) fn layerwise_gram(&mut self, params: &[f64]) -> Matrix {
-        let (count, outputs) = (self.examples, self.architecture.outputs);
+    fn layerwise_gram(&mut self, params: &[f64]) -> Matrix {
+        let (count, outputs) = (self.bound.examples, self.bound.outputs);
         let per_output: Vec<_> = (0..outputs).map(|c| self.signals_of(params, c)).collect();
         let mut gram = Matrix::zeros(count * outputs, count * outputs);
         let (mut inner, mut outer) = (vec![0.0; count * count], vec![0.0; count * count]);
@@ -108,10 +118,10 @@ impl<T: Real> DenseNetwork<T> {
     }
 
     /// Scores after one parameter of a network with one hidden layer is changed: only one unit changes with it.
-    pub(super) fn scores_with_moved_unit(&self, params: &[f64], entry: usize, change: f64, out: &mut [f64]) {
-        let (layer, head, outputs) = (&self.layers[0], &self.layers[1], self.architecture.outputs);
-        let scale = self.architecture.output_scale;
-        out.copy_from_slice(&self.scores);
+    fn scores_with_moved_unit(&self, params: &[f64], entry: usize, change: f64, out: &mut [f64]) {
+        let (layer, head, outputs) = (&self.layers[0], &self.layers[1], self.bound.outputs);
+        let scale = self.scale;
+        out.copy_from_slice(&self.bound.scores);
         if let Some(bias) = head.bias.filter(|bias| (*bias..bias + outputs).contains(&entry)) {
             return out.iter_mut().skip(entry - bias).step_by(outputs).for_each(|score| *score += scale * change);
         }
@@ -130,7 +140,7 @@ impl<T: Real> DenseNetwork<T> {
         };
         let weights = &params[layer.weight + unit * layer.inputs..layer.weight + (unit + 1) * layer.inputs];
         let bias = layer.bias.map_or(0.0, |bias| params[bias + unit]);
-        let activation = &self.architecture.activation;
+        let activation = layer.activation;
         for (n, scores) in out.chunks_exact_mut(outputs).enumerate() {
             let x = self.source.row(n);
             let z = crate::linalg::dot(x, weights) + bias;
@@ -147,13 +157,13 @@ impl<T: Real> DenseNetwork<T> {
     }
 
     /// Preactivations that a change of one unit's weights by `radius` can bring to zero.
-    pub(super) fn find_kinks(&self, radius: f64) -> Vec<Kink> {
-        let Some(slopes) = self.architecture.activation.kink() else { return Vec::new() };
+    fn find_kinks(&self, radius: f64) -> Vec<Kink> {
         let mut kinks = Vec::new();
         for (h, hidden) in self.hidden.iter().enumerate() {
+            let Some(slopes) = self.layers[h].activation.kink() else { continue };
             let input = self.layer_input(h);
             let bias = f64::from(u8::from(self.layers[h].bias.is_some()));
-            for example in 0..self.examples {
+            for example in 0..self.bound.examples {
                 let reach = radius * crate::linalg::norm2(input.row(example)).hypot(bias);
                 if reach == 0.0 && radius > 0.0 {
                     continue; // no input, nothing that a step could move
@@ -168,12 +178,12 @@ impl<T: Real> DenseNetwork<T> {
         kinks
     }
 
-    /// How the gradient changes with each kink's slope; see [`Model::kink_columns`].
-    pub(super) fn columns_of_kinks(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
+    /// How the gradient changes with each kink's slope; see [`Kinks::columns`].
+    fn columns_of_kinks(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
         if self.hidden.len() > 1 {
             return self.columns_by_difference(params, cotangent, kinks);
         }
-        let (layer, head, outputs) = (&self.layers[0], &self.layers[1], self.architecture.outputs);
+        let (layer, head, outputs) = (&self.layers[0], &self.layers[1], self.bound.outputs);
         let column = |kink: &Kink| {
             if layer.frozen {
                 return KinkColumn::new();
@@ -181,7 +191,7 @@ impl<T: Real> DenseNetwork<T> {
             let back: f64 = (0..outputs)
                 .map(|c| params[head.weight + c * head.inputs + kink.unit] * cotangent[kink.example * outputs + c])
                 .sum();
-            let signal = (kink.slopes.1 - kink.slopes.0) * self.architecture.output_scale * back;
+            let signal = (kink.slopes.1 - kink.slopes.0) * self.scale * back;
             let weights = (0..layer.inputs).map(|k| signal * self.input(kink.example, k)).collect();
             let mut runs = vec![(layer.weight + kink.unit * layer.inputs, weights)];
             runs.extend(layer.bias.map(|bias| (bias + kink.unit, vec![signal])));
@@ -192,10 +202,10 @@ impl<T: Real> DenseNetwork<T> {
 
     fn columns_by_difference(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
         let gradient_with = |network: &mut Self, weighed: &[(Kink, f64)]| {
-            let mut gradient = vec![0.0; network.layout.len()];
-            network.weigh_kinks(weighed);
-            network.scores(params);
-            network.pull_back(params, cotangent, &mut gradient);
+            let mut gradient = vec![0.0; network.bound.layout.len()];
+            network.weigh(weighed);
+            network.score(params.into());
+            network.pull_back(params.into(), cotangent, &mut gradient);
             gradient
         };
         let left: Vec<(Kink, f64)> = kinks.iter().map(|kink| (*kink, 0.0)).collect();
@@ -208,7 +218,84 @@ impl<T: Real> DenseNetwork<T> {
             crate::linalg::add_scaled(&mut change, -1.0, &base);
             columns.push(vec![(0, change)]);
         }
-        self.weigh_kinks(&[]);
+        self.weigh(&[]);
         columns
+    }
+}
+
+impl<T: Real> Tangents for DenseNetwork<T> {
+    fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
+        self.rows_of_jacobian(params, output)
+    }
+
+    fn gradient_gram(&mut self, params: &[f64]) -> Matrix {
+        self.layerwise_gram(params)
+    }
+
+    fn scores_after(&mut self, params: &[f64], entry: usize, change: f64, out: &mut [f64]) {
+        if self.hidden.len() == 1 && !self.in_batch {
+            return self.scores_with_moved_unit(params, entry, change, out);
+        }
+        let mut moved = params.to_vec();
+        moved[entry] += change;
+        self.score((&moved).into());
+        out.copy_from_slice(&self.bound.scores);
+        self.score(params.into());
+    }
+
+    fn kinks(&mut self) -> Option<&mut dyn Kinks> {
+        Some(self)
+    }
+}
+
+impl<T: Real> Kinks for DenseNetwork<T> {
+    fn near(&mut self, params: &[f64], radius: f64) -> Vec<Kink> {
+        self.forward_whole(params);
+        self.find_kinks(radius)
+    }
+
+    fn columns(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
+        self.scored_in_shards = false;
+        self.columns_of_kinks(params, cotangent, kinks)
+    }
+
+    fn weigh(&mut self, kinks: &[(Kink, f64)]) {
+        self.weighed = !kinks.is_empty();
+        self.hidden.iter_mut().for_each(|hidden| hidden.kinks.clear());
+        for (kink, e) in kinks {
+            let slope = (1.0 - e) * kink.slopes.0 + e * kink.slopes.1;
+            let inside = kink.unit < self.layers[kink.layer].outputs && kink.example < self.bound.examples;
+            assert!(inside, "a kink of another batch or network");
+            self.hidden[kink.layer].kinks.push((kink.unit, kink.example, slope));
+        }
+    }
+
+    fn nearest(&mut self, params: &[f64]) -> Option<f64> {
+        let kinked: Vec<bool> = self.layers.iter().map(|layer| layer.activation.kink().is_some()).collect();
+        if !kinked.contains(&true) {
+            return None;
+        }
+        let mut smallest = f64::INFINITY;
+        let mut look = |network: &Self, examples: usize| {
+            for (hidden, _) in network.hidden.iter().zip(&kinked).filter(|(_, kinked)| **kinked) {
+                let signals = &hidden.signals;
+                for panel in 0..examples.div_ceil(signals.width()) {
+                    let filled = signals.width().min(examples - panel * signals.width());
+                    for row in 0..signals.rows() {
+                        let at = signals.offset(panel, row);
+                        let sizes = signals.data()[at..at + filled].iter().map(|z| z.to_f64().abs());
+                        smallest = sizes.fold(smallest, f64::min);
+                    }
+                }
+            }
+        };
+        self.scored_in_shards = false;
+        if self.in_pieces() {
+            self.forward_in_pieces(params.into(), look);
+        } else {
+            self.score_whole(params.into());
+            look(self, self.bound.examples);
+        }
+        Some(smallest)
     }
 }

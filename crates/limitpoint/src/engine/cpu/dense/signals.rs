@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
+use super::curves::{Curve, with_curve};
 use super::raw::{Raw, RawPanels, RawTile};
-use super::shapes::{Shape, with_shape};
 use super::target::{StoreRows, Target};
 use crate::linalg::tile::{Finish, NARROW, Rows, Tile, Waiting, into_panels, narrow_rows, weight_rows};
 use crate::linalg::{Panels, Real};
@@ -25,7 +25,7 @@ pub(super) struct Backward<'a, T: Real> {
     pub activation: Activation,
     pub source: Source<'a, T>,
     pub signals: RawPanels<T>,
-    /// Shape of `signals`.
+    /// Curve of `signals`.
     pub shape: &'a Panels<T>,
     /// Slopes to use at kinks instead of σ′(z): (unit, example, slope).
     pub kinks: &'a [(usize, usize, f64)],
@@ -82,14 +82,14 @@ impl<T: Real> WithSimd for Mask<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let (lanes, width) = (T::lanes::<S>(), self.mask.signals.width);
-        with_shape!(self.mask.activation, |shape| {
+        with_curve!(self.mask.activation, |curve| {
             for r in 0..self.rows {
                 for v in 0..self.vectors {
                     // SAFETY: rows of this thread; the raw tile holds them.
                     unsafe {
                         let at = self.mask.signals.at(self.panel, self.row).add(r * width + v * lanes);
                         let signal = T::load::<S>(self.raw.row(r).add(v * lanes));
-                        T::store::<S>(at, shape.slope_times::<T, S>(simd, T::load::<S>(at), signal));
+                        T::store::<S>(at, curve.slope_times::<T, S>(simd, T::load::<S>(at), signal));
                     }
                 }
             }
@@ -103,10 +103,10 @@ const HEAD_ROWS: usize = 4;
 impl<T: Real> Backward<'_, T> {
     /// z → δ = u_j r σ′(z) for R rows under a single head, and Σ r σ(z) for the head's gradient.
     #[inline(always)]
-    unsafe fn head_rows<S: Simd, A: Shape, const R: usize>(
+    unsafe fn head_rows<S: Simd, A: Curve, const R: usize>(
         &self,
         simd: S,
-        shape: A,
+        curve: A,
         row: usize,
         head: Raw<T>,
         cotangent: &[T],
@@ -126,8 +126,8 @@ impl<T: Real> Backward<'_, T> {
                     for r in 0..R {
                         let at = z.add(r * width + v * lanes);
                         let value = T::load::<S>(at);
-                        sums[r] = T::mul_add(simd, signal, shape.value::<T, S>(simd, value), sums[r]);
-                        T::store::<S>(at, shape.slope_times::<T, S>(simd, value, T::mul(simd, weights[r], signal)));
+                        sums[r] = T::mul_add(simd, signal, curve.value::<T, S>(simd, value), sums[r]);
+                        T::store::<S>(at, curve.slope_times::<T, S>(simd, value, T::mul(simd, weights[r], signal)));
                     }
                 }
                 z = z.wrapping_add(self.signals.rows * width);
@@ -147,16 +147,16 @@ impl<T: Real> Backward<'_, T> {
         let (signals, activation) = (self.signals, self.activation);
         match &self.source {
             Source::SingleHead { head, cotangent, gradient } => {
-                with_shape!(activation, |shape| {
+                with_curve!(activation, |curve| {
                     let mut row = rows.start;
                     // SAFETY: rows of this thread; the cotangent is padded to whole panels.
                     unsafe {
                         while row + HEAD_ROWS <= rows.end {
-                            self.head_rows::<S, _, HEAD_ROWS>(simd, shape, row, *head, cotangent, *gradient);
+                            self.head_rows::<S, _, HEAD_ROWS>(simd, curve, row, *head, cotangent, *gradient);
                             row += HEAD_ROWS;
                         }
                         while row < rows.end {
-                            self.head_rows::<S, _, 1>(simd, shape, row, *head, cotangent, *gradient);
+                            self.head_rows::<S, _, 1>(simd, curve, row, *head, cotangent, *gradient);
                             row += 1;
                         }
                     }

@@ -1,8 +1,10 @@
 //! A step in one call against a gradient and a move, over all examples of the specification.
 
 use super::*;
+use crate::engine::Forward;
 use crate::linalg::Matrix;
 use crate::numeric::Streams;
+use crate::params::{Parameters, Update};
 
 /// Inputs of the kinds on which models step in their own way: few and many features, mostly zeros, enough examples for
 /// shards and for pieces.
@@ -24,7 +26,7 @@ fn shapes(spec: &ModelSpec) -> Vec<Matrix> {
     matrices
 }
 
-fn start(model: &dyn Model) -> Vec<f64> {
+fn start(model: &dyn Tangents) -> Vec<f64> {
     let mut params = vec![0.0; model.layout().len()];
     Streams::new(22).stream("init").fill_normal(&mut params);
     params.iter_mut().for_each(|w| *w *= 0.1);
@@ -32,20 +34,20 @@ fn start(model: &dyn Model) -> Vec<f64> {
 }
 
 /// Three steps, in one call each or in two, and whether each had a gradient.
-fn walk(model: &mut dyn Model, in_one: bool) -> (Vec<f64>, Vec<bool>) {
-    let mut params = Stamped::new(&start(model));
-    let (mut gradient, mut had) = (vec![f64::NAN; params.len()], Vec::new());
-    for plain in [Move::Along(-0.01), Move::AgainstSigns(0.02), Move::Along(0.03)] {
-        let cotangent: Vec<f64> = model.scores_of(&params).iter().map(|score| 0.3 * score - 0.01).collect();
+fn walk(model: &mut dyn Tangents, in_one: bool) -> (Vec<f64>, Vec<bool>) {
+    let mut params = Parameters::new(&start(model));
+    let (mut gradient, mut had) = (vec![f64::NAN; params.read().len()], Vec::new());
+    for update in [Update::Along(-0.01), Update::AgainstSigns(0.02), Update::Along(0.03)] {
+        let cotangent: Vec<f64> = model.scores(&params).iter().map(|score| 0.3 * score - 0.01).collect();
         if in_one {
-            had.push(model.descend(&mut params, &cotangent, plain, &mut gradient));
+            had.push(model.resume().step(&mut params, &cotangent, update, &mut gradient));
         } else {
-            model.pull_back(&params, &cotangent, &mut gradient);
+            model.resume().pull_back(&params, &cotangent, &mut gradient);
             had.push(gradient.iter().any(|g| *g != 0.0));
-            model.make_move(&mut params, plain, &gradient);
+            update.make(params.write(), &gradient);
         }
     }
-    (params.to_vec(), had)
+    (params.read().to_vec(), had)
 }
 
 #[test]
@@ -56,7 +58,7 @@ fn a_step_in_one_call_has_the_bits_of_a_gradient_and_a_move() {
             for (outputs, precision) in [(1, Precision::F64), (3, Precision::F64), (1, Precision::F32)] {
                 let mut answers = Vec::new();
                 for threads in [1, 2] {
-                    let Ok(mut model) = spec.build(&x, outputs, Compute { threads, precision }) else { continue };
+                    let Ok(mut model) = bind(&spec, &x, outputs, Compute { threads, precision }) else { continue };
                     answers.push(walk(&mut *model, false));
                     answers.push(walk(&mut *model, true));
                 }
@@ -78,13 +80,13 @@ fn a_step_without_a_gradient_says_so_and_moves_nothing() {
     for spec in ModelSpec::examples() {
         for x in shapes(&spec) {
             for threads in [1, 2] {
-                let mut model = spec.build(&x, 1, Compute { threads, ..Default::default() }).unwrap();
-                let mut params = Stamped::new(&start(&*model));
-                let before = params.to_vec();
-                let cotangent = vec![0.0; model.scores_of(&params).len()];
+                let mut model = bind(&spec, &x, 1, Compute { threads, ..Default::default() }).unwrap();
+                let mut params = Parameters::new(&start(&*model));
+                let before = params.read().to_vec();
+                let cotangent = vec![0.0; model.scores(&params).len()];
                 let mut scratch = vec![f64::NAN; before.len()];
-                let had = model.descend(&mut params, &cotangent, Move::Along(-0.5), &mut scratch);
-                assert!(!had && params[..] == before[..], "{spec:?}, {}x{}", x.rows, x.cols);
+                let had = model.resume().step(&mut params, &cotangent, Update::Along(-0.5), &mut scratch);
+                assert!(!had && params.read() == before, "{spec:?}, {}x{}", x.rows, x.cols);
             }
         }
     }

@@ -5,7 +5,7 @@ use pulp::Simd;
 use crate::linalg::Real;
 
 /// σ and σ′ on registers.
-pub(super) trait Shape: Copy {
+pub(in crate::engine::cpu) trait Curve: Copy {
     /// Whether σ′ is 1 where z > 0 and 0 elsewhere.
     const STEP: bool = false;
     /// σ(z); a NaN stays a NaN.
@@ -16,21 +16,21 @@ pub(super) trait Shape: Copy {
 
 /// σ(z) = z.
 #[derive(Clone, Copy)]
-pub(super) struct Identity;
+pub(in crate::engine::cpu) struct Identity;
 /// σ(z) = max(z, 0).
 #[derive(Clone, Copy)]
-pub(super) struct Relu;
+pub(in crate::engine::cpu) struct Relu;
 /// σ(z) = z or slope · z.
 #[derive(Clone, Copy)]
-pub(super) struct LeakyRelu(pub f64);
+pub(in crate::engine::cpu) struct LeakyRelu(pub f64);
 /// σ(z) = max(z, 0)ᵏ.
 #[derive(Clone, Copy)]
-pub(super) struct ReluPower(pub u32);
+pub(in crate::engine::cpu) struct ReluPower(pub u32);
 /// σ(z) = z².
 #[derive(Clone, Copy)]
-pub(super) struct Quadratic;
+pub(in crate::engine::cpu) struct Quadratic;
 
-impl Shape for Identity {
+impl Curve for Identity {
     #[inline(always)]
     fn value<T: Real, S: Simd>(self, _: S, z: T::Vector<S>) -> T::Vector<S> {
         z
@@ -41,7 +41,7 @@ impl Shape for Identity {
     }
 }
 
-impl Shape for Relu {
+impl Curve for Relu {
     const STEP: bool = true;
     #[inline(always)]
     fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S> {
@@ -53,7 +53,7 @@ impl Shape for Relu {
     }
 }
 
-impl Shape for LeakyRelu {
+impl Curve for LeakyRelu {
     #[inline(always)]
     fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S> {
         T::where_positive(simd, z, z, T::mul(simd, T::splat(simd, T::from_f64(self.0)), z))
@@ -64,7 +64,7 @@ impl Shape for LeakyRelu {
     }
 }
 
-impl Shape for ReluPower {
+impl Curve for ReluPower {
     #[inline(always)]
     fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S> {
         let part = T::positive_part(simd, z);
@@ -80,7 +80,7 @@ impl Shape for ReluPower {
     }
 }
 
-impl Shape for Quadratic {
+impl Curve for Quadratic {
     #[inline(always)]
     fn value<T: Real, S: Simd>(self, simd: S, z: T::Vector<S>) -> T::Vector<S> {
         T::mul(simd, z, z)
@@ -92,30 +92,30 @@ impl Shape for Quadratic {
 }
 
 /// Evaluates `$body` with `$shape` bound to the type of an [`crate::models::Activation`].
-macro_rules! with_shape {
-    ($activation: expr, |$shape: ident| $body: expr) => {
+macro_rules! with_curve {
+    ($activation: expr, |$curve: ident| $body: expr) => {
         match $activation {
             $crate::models::Activation::Identity => {
-                let $shape = $crate::models::dense::shapes::Identity;
+                let $curve = $crate::engine::cpu::dense::curves::Identity;
                 $body
             }
             $crate::models::Activation::Relu => {
-                let $shape = $crate::models::dense::shapes::Relu;
+                let $curve = $crate::engine::cpu::dense::curves::Relu;
                 $body
             }
             $crate::models::Activation::LeakyRelu { slope } => {
-                let $shape = $crate::models::dense::shapes::LeakyRelu(slope);
+                let $curve = $crate::engine::cpu::dense::curves::LeakyRelu(slope);
                 $body
             }
             $crate::models::Activation::ReluPower { power } => {
-                let $shape = $crate::models::dense::shapes::ReluPower(power);
+                let $curve = $crate::engine::cpu::dense::curves::ReluPower(power);
                 $body
             }
             $crate::models::Activation::Quadratic => {
-                let $shape = $crate::models::dense::shapes::Quadratic;
+                let $curve = $crate::engine::cpu::dense::curves::Quadratic;
                 $body
             }
         }
     };
 }
-pub(super) use with_shape;
+pub(in crate::engine::cpu) use with_curve;

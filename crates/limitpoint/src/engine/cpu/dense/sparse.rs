@@ -21,7 +21,7 @@ use super::forward::{Activate, After};
 use super::raw::{RawPanels, Scratch, transpose_rows, turn};
 use super::rounded::round_into;
 use super::target::Target;
-use super::{Layer, share};
+use super::{Stage, share};
 use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team, fetch};
 
 /// The largest share of entries that are not zero, and the fewest features, with which bundles are faster than panels.
@@ -51,22 +51,26 @@ pub(super) struct Sparse<T> {
 }
 
 impl<T: Real> Sparse<T> {
-    /// For inputs that are sparse enough.
-    pub fn of(inputs: &Matrix, units: usize) -> Option<Self> {
+    /// Whether inputs are sparse enough for bundles to be faster than panels.
+    pub fn pays(inputs: &Matrix) -> bool {
         let filled = inputs.data.iter().filter(|x| **x != 0.0).count();
-        let pays = inputs.cols >= FEATURES && filled as f64 <= DENSITY * inputs.data.len() as f64;
+        inputs.cols >= FEATURES && filled as f64 <= DENSITY * inputs.data.len() as f64
+    }
+
+    /// For a layer of so many features and units.
+    pub fn new(features: usize, units: usize) -> Self {
         let panels = units.div_ceil(panel_width::<T>());
-        pays.then(|| Self {
+        Self {
             rows: Vec::new(),
             count: 0,
             whole: false,
-            features: inputs.cols,
+            features,
             by_example: Bundles::empty(),
             by_feature: Bundles::empty(),
             turned: false,
-            weights: Aligned::zeros(panels * (inputs.cols + 1) * panel_width::<T>()),
+            weights: Aligned::zeros(panels * (features + 1) * panel_width::<T>()),
             signals: Aligned::zeros(0),
-        })
+        }
     }
 
     /// Numbers from one example of `rows` to the next.
@@ -118,7 +122,7 @@ impl<T: Real> Sparse<T> {
     }
 
     /// Rounds the layer's weights and biases into panels.
-    pub fn pack_weights(&mut self, team: &Team, params: &[f64], layer: &Layer) {
+    pub fn pack_weights(&mut self, team: &Team, params: &[f64], layer: &Stage) {
         let (features, width) = (self.features, panel_width::<T>());
         let size = (features + 1) * width;
         let panels = SharedSlice::new(&mut self.weights);
@@ -143,7 +147,7 @@ impl<T: Real> Sparse<T> {
         self.pack_biases(params, layer);
     }
 
-    pub fn pack_biases(&mut self, params: &[f64], layer: &Layer) {
+    pub fn pack_biases(&mut self, params: &[f64], layer: &Stage) {
         let Some(bias) = layer.bias else { return };
         let (features, width) = (self.features, panel_width::<T>());
         let panels = self.weights.chunks_exact_mut((features + 1) * width);
@@ -153,7 +157,7 @@ impl<T: Real> Sparse<T> {
     }
 
     /// z of all units for the examples taken, and what follows; `shape` is that of z.
-    pub fn forward(&self, team: &Team, arch: Arch, layer: &Layer, after: After<T>, shape: &Panels<T>) {
+    pub fn forward(&self, team: &Team, arch: Arch, layer: &Stage, after: After<T>, shape: &Panels<T>) {
         let (sparse, width) = (self, panel_width::<T>());
         let cost = layer.outputs * self.features * self.count / BUNDLE;
         share(team, layer.outputs.div_ceil(width), cost, |panels| {
@@ -162,7 +166,7 @@ impl<T: Real> Sparse<T> {
     }
 
     /// The gradient of the layer's weights from its back-signals.
-    pub fn gradient(&mut self, team: &Team, arch: Arch, layer: &Layer, signals: RawPanels<T>, target: Target<'_>) {
+    pub fn gradient(&mut self, team: &Team, arch: Arch, layer: &Stage, signals: RawPanels<T>, target: Target<'_>) {
         self.turn(team);
         let (features, width) = (self.features, panel_width::<T>());
         let panels = layer.outputs.div_ceil(width);

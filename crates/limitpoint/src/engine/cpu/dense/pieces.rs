@@ -7,11 +7,11 @@
 use super::DenseNetwork;
 use super::raw::Raw;
 use crate::linalg::Real;
+use crate::params::At;
 
-/// Examples from which on a batch passes through in pieces, and how many make a piece: whole panels of every width, and
-/// few enough for their hidden units to stay in the cache. The backward pass of a piece repeats its forward pass, which
-/// costs a third more products and saves going through memory with all hidden units of all examples.
-const LARGE: usize = 4096;
+/// Examples of a piece: whole panels of every width, and few enough for their hidden units to stay in the cache. The
+/// backward pass of a piece repeats its forward pass, which costs a third more products and saves going through memory
+/// with all hidden units of all examples.
 const PIECE: usize = 960;
 /// Forward through a sparse lowest layer, whose bundles want to stay in the cache besides.
 const SPARSE_PIECE: usize = 144;
@@ -19,14 +19,14 @@ const SPARSE_PIECE: usize = 144;
 impl<T: Real> DenseNetwork<T> {
     /// Computes all scores piece by piece, keeping nothing else; `look` sees how many examples of the hidden buffers
     /// are those of a piece.
-    pub(super) fn forward_in_pieces(&mut self, params: &[f64], mut look: impl FnMut(&Self, usize)) {
+    pub(super) fn forward_in_pieces(&mut self, at: At<'_>, mut look: impl FnMut(&Self, usize)) {
         let piece = if self.sparse.is_some() { SPARSE_PIECE } else { PIECE };
         self.kept = false;
         self.shape_buffers(piece);
-        let weights = Raw(self.weights(params));
+        let weights = Raw(self.weights(at));
         let width = self.panel_width();
-        for first in (0..self.examples).step_by(piece) {
-            let count = piece.min(self.examples - first);
+        for first in (0..self.bound.examples).step_by(piece) {
+            let count = piece.min(self.bound.examples - first);
             if let Some(sparse) = &mut self.sparse {
                 sparse.take(&self.team, &self.source, count, |n| first + n);
             }
@@ -49,44 +49,37 @@ impl<T: Real> DenseNetwork<T> {
         self.batch.turned.pack_rows(0..count, |n| source.row(row(n)));
     }
 
-    /// Whether all examples are in use, they are many, and nothing is set for single ones.
-    pub(super) fn in_pieces(&self) -> bool {
-        !self.in_batch
-            && self.examples > LARGE
-            && !self.planar()
-            && self.hidden.iter().all(|hidden| hidden.kinks.is_empty())
-    }
-
     /// Fills the gradient piece by piece, each as a batch of its own.
-    pub(super) fn backward_in_pieces(&mut self, params: &[f64], cotangent: &[f64], gradient: &mut [f64]) {
-        let (examples, outputs) = (self.examples, self.architecture.outputs);
+    pub(super) fn backward_in_pieces(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
+        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
         assert_eq!(cotangent.len(), examples * outputs, "one cotangent per score");
         gradient.fill(0.0);
-        let (mut own, scores) = (std::mem::take(&mut self.piece_gradient), std::mem::take(&mut self.scores));
+        let (mut own, scores) = (std::mem::take(&mut self.piece_gradient), std::mem::take(&mut self.bound.scores));
         own.resize(gradient.len(), 0.0);
         self.in_batch = true;
         for first in (0..examples).step_by(PIECE) {
-            self.examples = PIECE.min(examples - first);
-            self.scores.resize(self.examples * outputs, 0.0);
-            self.take_batch(self.examples, |n| first + n);
-            self.forward(params);
-            let cotangent = &cotangent[first * outputs..(first + self.examples) * outputs];
-            self.backward(params, cotangent, Some(&mut own));
+            self.bound.examples = PIECE.min(examples - first);
+            self.bound.scores.resize(self.bound.examples * outputs, 0.0);
+            self.take_batch(self.bound.examples, |n| first + n);
+            self.score_whole(at);
+            let cotangent = &cotangent[first * outputs..(first + self.bound.examples) * outputs];
+            self.backward(at.entries, cotangent, Some(&mut own));
             crate::linalg::add_scaled(gradient, 1.0, &own);
         }
-        (self.in_batch, self.examples, self.scores, self.piece_gradient) = (false, examples, scores, own);
+        (self.in_batch, self.bound.examples, self.bound.scores, self.piece_gradient) = (false, examples, scores, own);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::engine::{Compute, Forward, cpu};
     use crate::linalg::{Matrix, add_scaled};
-    use crate::models::{Activation, Biases, Compute, ModelSpec, OutputScale};
+    use crate::models::{Activation, Biases, ModelSpec, OutputScale};
     use crate::numeric::Streams;
 
     #[test]
     fn a_large_batch_has_the_scores_and_gradients_of_its_parts() {
-        let examples = super::LARGE + 7;
+        let examples = super::super::plan::LARGE + 7;
         // the last is mostly zero
         for (features, widths, outputs) in [(5, vec![6, 9], 3), (5, vec![6], 1), (5, vec![], 2), (64, vec![6, 9], 3)] {
             let mut inputs = Matrix::zeros(examples, features);
@@ -102,14 +95,14 @@ mod tests {
                 output_scale: OutputScale::Factor(0.5),
             };
             for threads in [1, 2] {
-                let mut model = spec.build(&inputs, outputs, Compute { threads, ..Default::default() }).unwrap();
+                let mut model = cpu::bind(&spec, &inputs, outputs, Compute { threads, ..Default::default() }).unwrap();
                 let mut params = vec![0.0; model.layout().len()];
                 Streams::new(4).stream("init").fill_normal(&mut params);
                 let mut cotangent = vec![0.0; examples * outputs];
                 Streams::new(5).stream("noise").fill_normal(&mut cotangent);
                 let scores = model.scores(&params).to_vec();
                 let mut gradient = vec![0.0; params.len()];
-                model.pull_back(&params, &cotangent, &mut gradient);
+                model.resume().pull_back(&params, &cotangent, &mut gradient);
                 let smallest = model.smallest_preactivation(&params);
                 let (mut sum, mut part) = (vec![0.0; params.len()], vec![0.0; params.len()]);
                 let mut least = f64::INFINITY;
@@ -118,7 +111,7 @@ mod tests {
                     let range = first * outputs..(first + rows.len()) * outputs;
                     model.select(Some(&rows));
                     assert_eq!(model.scores(&params), &scores[range.clone()], "examples from {first}");
-                    model.pull_back(&params, &cotangent[range], &mut part);
+                    model.resume().pull_back(&params, &cotangent[range], &mut part);
                     add_scaled(&mut sum, 1.0, &part);
                     least = least.min(model.smallest_preactivation(&params).unwrap());
                 }
@@ -140,7 +133,7 @@ mod tests {
         for examples in [lanes, 2 * lanes, 3 * lanes, 4 * lanes, 5 * lanes, 7 * lanes] {
             let mut inputs = Matrix::zeros(examples, 300);
             Streams::new(6).stream("data").fill_normal(&mut inputs.data);
-            let mut model = ModelSpec::relu(&[40]).build(&inputs, 3, Compute::default()).unwrap();
+            let mut model = cpu::bind(&ModelSpec::relu(&[40]), &inputs, 3, Compute::default()).unwrap();
             let mut params = vec![0.0; model.layout().len()];
             Streams::new(7).stream("init").fill_normal(&mut params);
             let scores = model.scores(&params).to_vec();

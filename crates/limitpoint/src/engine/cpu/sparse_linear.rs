@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{DegreeGroup, Homogeneity, Model, ModelError};
+use crate::engine::{Bound, Evaluator, Tangents};
 use crate::linalg::{Matrix, SharedSlice, SparseMatrix, Team};
-use crate::params::ParamLayout;
+use crate::models::Architecture;
+use crate::params::At;
 
 /// Passes over fewer entries than this are done before a second thread has started.
 const PARALLEL_FROM: usize = 30_000;
@@ -27,44 +28,37 @@ const LANES: usize = 8;
 /// and one pass over G. Computes in doubles, whatever the precision asked for.
 ///
 /// ```
+/// use limitpoint::data::Inputs;
+/// use limitpoint::engine::{Compute, Forward, cpu};
 /// use limitpoint::linalg::SparseMatrix;
-/// use limitpoint::models::{Model, SparseLinear};
-/// let inputs = SparseMatrix::from_triplets(2, 3, &[(0, 2, 4.0), (1, 0, 1.0), (1, 2, -1.0)])?;
-/// let mut model = SparseLinear::new(&inputs.into(), 1, 1)?;
-/// assert_eq!(model.scores(&[1.0, 2.0, 3.0]), [12.0, -2.0]);
+/// use limitpoint::models::ModelSpec;
+/// let inputs = Inputs::from(SparseMatrix::from_triplets(2, 3, &[(0, 2, 4.0), (1, 0, 1.0), (1, 2, -1.0)])?);
+/// let mut model = cpu::bind(&ModelSpec::Linear, &inputs, 1, Compute::default())?;
+/// let pass = model.forward(&[1.0, 2.0, 3.0]);
+/// assert_eq!(pass.scores(), [12.0, -2.0]);
 /// let mut gradient = [0.0; 3];
-/// model.pull_back(&[1.0, 2.0, 3.0], &[0.5, 1.0], &mut gradient);
+/// pass.pull_back(&[1.0, 2.0, 3.0], &[0.5, 1.0], &mut gradient);
 /// assert_eq!(gradient, [1.0, 0.0, 1.0]);
 /// # Ok::<(), limitpoint::Error>(())
 /// ```
 pub struct SparseLinear {
-    layout: ParamLayout,
-    homogeneity: Homogeneity,
-    outputs: usize,
+    bound: Bound,
     inputs: Arc<SparseMatrix>,
     /// The inputs transposed, once they are needed.
     features: Option<SparseMatrix>,
     batch: Option<Vec<usize>>,
-    scores: Vec<f64>,
     team: Team,
 }
 
 impl SparseLinear {
-    /// Binds the model to its inputs.
-    pub fn new(inputs: &Arc<SparseMatrix>, outputs: usize, threads: usize) -> Result<Self, ModelError> {
-        if inputs.rows() == 0 || inputs.cols() == 0 {
-            return Err(ModelError::EmptyInputs { rows: inputs.rows(), cols: inputs.cols() });
-        }
-        Ok(Self {
-            layout: ParamLayout::new([("layer1.weight", outputs, inputs.cols())])?,
-            homogeneity: Homogeneity::of_groups(vec![DegreeGroup { blocks: vec![0], degree: 1.0 }]),
-            outputs,
+    pub(super) fn new(architecture: &Architecture, inputs: &Arc<SparseMatrix>, threads: usize) -> Self {
+        Self {
+            bound: Bound::new(architecture, inputs.rows()),
             inputs: Arc::clone(inputs),
             features: None,
             batch: None,
-            scores: vec![0.0; inputs.rows() * outputs],
             team: Team::new(threads),
-        })
+        }
     }
 
     /// The row of the inputs that example `n` of the batch is.
@@ -98,21 +92,9 @@ fn combine(row: (&[u32], &[f64]), out: &mut [f64], entry: impl Fn(usize, usize) 
     out.copy_from_slice(sums);
 }
 
-impl Model for SparseLinear {
-    fn layout(&self) -> &ParamLayout {
-        &self.layout
-    }
-
-    fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    fn examples(&self) -> usize {
-        self.scores.len() / self.outputs
-    }
-
-    fn homogeneity(&self) -> Option<&Homogeneity> {
-        Some(&self.homogeneity)
+impl Evaluator for SparseLinear {
+    fn bound(&self) -> &Bound {
+        &self.bound
     }
 
     fn select(&mut self, rows: Option<&[usize]>) {
@@ -122,13 +104,13 @@ impl Model for SparseLinear {
             batch.extend_from_slice(rows);
             batch
         });
-        self.scores.resize(rows.map_or(self.inputs.rows(), <[usize]>::len) * self.outputs, 0.0);
+        self.bound.resize(rows.map_or(self.inputs.rows(), <[usize]>::len));
     }
 
-    fn scores(&mut self, params: &[f64]) -> &[f64] {
-        let (inputs, batch, outputs, d) = (&*self.inputs, self.batch.as_deref(), self.outputs, self.inputs.cols());
-        let count = self.scores.len() / outputs;
-        let scores = SharedSlice::new(&mut self.scores);
+    fn score(&mut self, at: At<'_>) {
+        let (params, outputs, d) = (at.entries, self.bound.outputs, self.inputs.cols());
+        let (inputs, batch, count) = (&*self.inputs, self.batch.as_deref(), self.bound.examples);
+        let scores = SharedSlice::new(&mut self.bound.scores);
         let cost = inputs.stored() * count / inputs.rows() * outputs;
         let share = |part, parts| match batch {
             None => inputs.share(part, parts),
@@ -148,11 +130,10 @@ impl Model for SparseLinear {
                 }
             }
         });
-        &self.scores
     }
 
-    fn pull_back(&mut self, _: &[f64], cotangent: &[f64], gradient: &mut [f64]) {
-        let (outputs, d) = (self.outputs, self.inputs.cols());
+    fn pull_back(&mut self, _: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
+        let (outputs, d) = (self.bound.outputs, self.inputs.cols());
         if let Some(batch) = &self.batch {
             gradient.fill(0.0);
             for (&row, cotangent) in batch.iter().zip(cotangent.chunks_exact(outputs)) {
@@ -186,9 +167,15 @@ impl Model for SparseLinear {
         });
     }
 
+    fn tangents(&mut self) -> Option<&mut dyn Tangents> {
+        Some(self)
+    }
+}
+
+impl Tangents for SparseLinear {
     fn per_example_gradients(&mut self, _: &[f64], output: usize) -> Matrix {
-        let (count, d) = (self.examples(), self.inputs.cols());
-        let mut out = Matrix::zeros(count, self.layout.len());
+        let (count, d) = (self.bound.examples, self.inputs.cols());
+        let mut out = Matrix::zeros(count, self.bound.layout.len());
         for n in 0..count {
             self.inputs.add_row(self.row(n), 1.0, &mut out.row_mut(n)[output * d..(output + 1) * d]);
         }
@@ -197,7 +184,7 @@ impl Model for SparseLinear {
 
     fn gradient_gram(&mut self, _: &[f64]) -> Matrix {
         // ⟨∇Φ_c(xₙ), ∇Φ_e(xₘ)⟩ = ⟨xₙ, xₘ⟩ where c = e, and 0 otherwise
-        let (count, outputs) = (self.examples(), self.outputs);
+        let (count, outputs) = (self.bound.examples, self.bound.outputs);
         let mut gram = Matrix::zeros(count * outputs, count * outputs);
         for n in 0..count {
             for m in 0..=n {
@@ -215,14 +202,20 @@ impl Model for SparseLinear {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::{Compute, Forward, Precision, cpu};
     use crate::linalg::max_abs;
-    use crate::models::{Compute, ModelSpec, Precision};
+    use crate::models::{ModelError, ModelSpec, Shape};
     use crate::numeric::{RandomStream, Streams};
 
     fn random(rows: usize, cols: usize, stored: usize, stream: &mut RandomStream) -> Arc<SparseMatrix> {
         let mut dense = Matrix::zeros(rows, cols);
         (0..stored).for_each(|_| dense[(stream.below(rows), stream.below(cols))] = stream.normal());
         Arc::new(SparseMatrix::from_dense(&dense).unwrap())
+    }
+
+    fn sparse(inputs: &Arc<SparseMatrix>, outputs: usize, threads: usize) -> SparseLinear {
+        let linear = ModelSpec::Linear.architecture(&Shape::vector(inputs.cols()), outputs).unwrap();
+        SparseLinear::new(&linear, inputs, threads)
     }
 
     fn normals(count: usize, stream: &mut RandomStream) -> Vec<f64> {
@@ -240,8 +233,8 @@ mod tests {
         for (rows, cols, stored) in [(1, 1, 1), (7, 40, 30), (30, 9, 100), (12, 200, 3)] {
             for outputs in [1, 3, 8, 11] {
                 let inputs = random(rows, cols, stored, &mut stream);
-                let mut sparse = SparseLinear::new(&inputs, outputs, 1).unwrap();
-                let mut dense = ModelSpec::Linear.build(&inputs.to_dense(), outputs, Compute::default()).unwrap();
+                let mut sparse = sparse(&inputs, outputs, 1);
+                let mut dense = cpu::bind(&ModelSpec::Linear, &inputs.to_dense(), outputs, Compute::default()).unwrap();
                 assert_eq!(sparse.layout(), dense.layout());
                 assert_eq!((sparse.homogeneity(), sparse.outputs()), (dense.homogeneity(), dense.outputs()));
                 let theta = normals(outputs * cols, &mut stream);
@@ -254,8 +247,8 @@ mod tests {
                     assert!(close(sparse.scores(&theta), dense.scores(&theta)), "{rows}x{cols}, {outputs}");
                     let cotangent = normals(sparse.examples() * outputs, &mut stream);
                     let (mut found, mut expected) = (vec![f64::NAN; theta.len()], vec![f64::NAN; theta.len()]);
-                    sparse.pull_back(&theta, &cotangent, &mut found);
-                    dense.pull_back(&theta, &cotangent, &mut expected);
+                    sparse.resume().pull_back(&theta, &cotangent, &mut found);
+                    dense.resume().pull_back(&theta, &cotangent, &mut expected);
                     assert!(close(&found, &expected), "{rows}x{cols}, {outputs}, {batch:?}");
                     for c in 0..outputs {
                         let expected = dense.per_example_gradients(&theta, c);
@@ -276,13 +269,14 @@ mod tests {
             let batch: Vec<usize> = (0..500).map(|_| stream.below(600)).collect();
             let cotangent = normals(outputs * 600, &mut stream);
             let mut results = [1, 2, 3].map(|threads| {
-                let mut model = SparseLinear::new(&inputs, outputs, threads).unwrap();
+                let mut model = sparse(&inputs, outputs, threads);
                 let mut all = Vec::new();
                 for rows in [None, Some(&batch[..]), None] {
                     model.select(rows);
                     all.extend(model.scores(&theta).iter().map(|x| x.to_bits()));
                     let mut gradient = vec![f64::NAN; theta.len()];
-                    model.pull_back(&theta, &cotangent[..model.examples() * outputs], &mut gradient);
+                    let count = model.examples() * outputs;
+                    model.resume().pull_back(&theta, &cotangent[..count], &mut gradient);
                     all.extend(gradient.iter().map(|x| x.to_bits()));
                 }
                 all
@@ -297,14 +291,14 @@ mod tests {
     fn other_models_say_that_they_need_dense_inputs() {
         let inputs = crate::data::Inputs::from(SparseMatrix::from_triplets(2, 3, &[(0, 1, 1.0)]).unwrap());
         for spec in [ModelSpec::relu(&[2]), ModelSpec::Diagonal { factors: 2 }] {
-            let error = spec.build(&inputs, 1, Compute::default()).err().unwrap().to_string();
-            assert!(error.contains(spec.key()) && error.contains("2x3") && error.contains("linear"), "{error}");
+            let error = cpu::bind(&spec, &inputs, 1, Compute::default()).err().unwrap().to_string();
+            assert!(error.contains("2x3") && error.contains("linear"), "{error}");
         }
         let single = Compute { threads: 2, precision: Precision::F32 };
-        assert!(ModelSpec::Linear.build(&inputs, 1, single).is_ok());
+        assert!(cpu::bind(&ModelSpec::Linear, &inputs, 1, single).is_ok());
         let empty = crate::data::Inputs::from(SparseMatrix::from_triplets(0, 3, &[]).unwrap());
         assert!(matches!(
-            ModelSpec::Linear.build(&empty, 1, Compute::default()),
+            cpu::bind(&ModelSpec::Linear, &empty, 1, Compute::default()),
             Err(ModelError::EmptyInputs { rows: 0, cols: 3 })
         ));
     }

@@ -1,8 +1,10 @@
 //! Matrix models: one matrix of weights, or a product of several.
 
-use super::{DegreeGroup, Homogeneity, Model, ModelError, choose};
+use super::Chosen;
+use crate::engine::{Bound, Evaluator, Tangents};
 use crate::linalg::{Matrix, add_scaled, dot, matmul, matmul_nt, matmul_tn};
-use crate::params::ParamLayout;
+use crate::models::Architecture;
+use crate::params::At;
 
 /// Φ(X) = ⟨W, X⟩ for examples X of shape rows×columns.
 ///
@@ -16,18 +18,17 @@ use crate::params::ParamLayout;
 /// (18) drops the factor 2 of the symmetric case, where G + Gᵀ = 2G for symmetric examples.
 ///
 /// ```
+/// use limitpoint::engine::{Compute, Forward, cpu};
 /// use limitpoint::linalg::Matrix;
-/// use limitpoint::models::{Compute, ModelSpec};
+/// use limitpoint::models::ModelSpec;
 /// let spec: ModelSpec = serde_json::from_str(r#"{"matrix": {"rows": 2, "symmetric": true, "width": 1}}"#).unwrap();
-/// let mut model = spec.build(&Matrix::from_rows(&[&[1.0, 0.0, 0.0, 1.0]]), 1, Compute::default())?;
+/// let mut model = cpu::bind(&spec, &Matrix::from_rows(&[&[1.0, 0.0, 0.0, 1.0]]), 1, Compute::default())?;
 /// assert_eq!(model.scores(&[3.0, 4.0]), [25.0]); // ⟨uuᵀ, I⟩ = ‖u‖²
 /// # Ok::<(), limitpoint::models::ModelError>(())
 /// ```
 pub struct MatrixModel {
-    layout: ParamLayout,
-    homogeneity: Homogeneity,
-    inputs: Matrix,
-    chosen: Vec<usize>,
+    bound: Bound,
+    examples: Chosen,
     symmetric: bool,
     /// rows, width, …, width, columns: factor i is `sides[i]`×`sides[i + 1]`.
     sides: Vec<usize>,
@@ -38,72 +39,32 @@ pub struct MatrixModel {
     /// Σ cₙ Xₙ.
     pulled: Vec<f64>,
     scratch: Vec<f64>,
-    scores: Vec<f64>,
 }
 
 impl MatrixModel {
-    /// Binds a model to examples whose rows have `rows` · columns entries.
-    pub fn new(
-        inputs: &Matrix,
-        rows: usize,
-        factors: usize,
-        width: Option<usize>,
-        symmetric: bool,
-    ) -> Result<Self, ModelError> {
-        if rows == 0 || !inputs.cols.is_multiple_of(rows) {
-            return Err(ModelError::MatrixRows { rows, entries: inputs.cols });
-        }
+    pub(super) fn new(architecture: &Architecture, inputs: &Matrix, symmetric: bool) -> Self {
+        let blocks = architecture.layout().blocks();
+        let rows = blocks[0].rows;
         let columns = inputs.cols / rows;
-        if symmetric && rows != columns {
-            return Err(ModelError::NotSquare { rows, columns });
-        }
-        if !(1..=16).contains(&factors) {
-            let (what, range) = ("the number of factors", "1 to 16");
-            return Err(ModelError::OutOfRange { what, value: factors as f64, range });
-        }
-        let width = width.unwrap_or(rows.min(columns));
-        if width == 0 {
-            return Err(ModelError::OutOfRange { what: "the width", value: 0.0, range: "at least 1" });
-        }
-        let (names, sides): (Vec<String>, Vec<usize>) = match (symmetric, factors) {
-            (true, _) => (vec!["factor".into()], vec![rows, width]),
-            (false, 1) => (vec!["weight".into()], vec![rows, columns]),
-            (false, _) => {
-                let inner = std::iter::repeat_n(width, factors - 1);
-                let sides = std::iter::once(rows).chain(inner).chain([columns]).collect();
-                ((1..=factors).map(|i| format!("factor{i}")).collect(), sides)
-            }
-        };
-        let shapes = names.iter().zip(sides.windows(2)).map(|(name, pair)| (name.as_str(), pair[0], pair[1]));
-        let layout = ParamLayout::new(shapes)?;
-        let degree = if symmetric { 2.0 } else { 1.0 };
-        let groups = (0..names.len()).map(|block| DegreeGroup { blocks: vec![block], degree }).collect();
+        let sides: Vec<usize> = std::iter::once(rows).chain(blocks.iter().map(|block| block.cols)).collect();
         let largest = sides.iter().max().copied().unwrap_or(1);
         let heads =
             if symmetric { vec![vec![0.0; rows * rows]] } else { products(&sides, |i| sides[0] * sides[i + 1]) };
-        Ok(Self {
-            homogeneity: Homogeneity::of_groups(groups),
-            inputs: inputs.clone(),
-            chosen: (0..inputs.rows).collect(),
+        Self {
+            bound: Bound::new(architecture, inputs.rows),
+            examples: Chosen::all(inputs),
             symmetric,
             tails: products(&sides, |i| sides[i] * columns),
             heads,
             pulled: vec![0.0; rows * columns],
             scratch: vec![0.0; largest * largest.max(rows).max(columns)],
-            scores: vec![0.0; inputs.rows],
-            layout,
             sides,
-        })
+        }
     }
 
     fn shape(&self) -> (usize, usize) {
         let rows = self.sides[0];
-        (rows, self.inputs.cols / rows)
-    }
-
-    /// W at the parameters last given to [`Model::scores`], row by row.
-    fn weight(&self) -> &[f64] {
-        &self.heads[self.heads.len() - 1]
+        (rows, self.examples.inputs.cols / rows)
     }
 
     fn multiply_heads(&mut self, params: &[f64]) {
@@ -111,7 +72,7 @@ impl MatrixModel {
         if self.symmetric {
             return matmul_nt(&mut self.heads[0], params, params, rows, self.sides[1], rows);
         }
-        for (i, block) in self.layout.blocks().iter().enumerate() {
+        for (i, block) in self.bound.layout.blocks().iter().enumerate() {
             let factor = &params[block.range()];
             if i == 0 {
                 self.heads[0].copy_from_slice(factor);
@@ -124,7 +85,7 @@ impl MatrixModel {
 
     fn multiply_tails(&mut self, params: &[f64]) {
         let columns = self.shape().1;
-        for (i, block) in self.layout.blocks().iter().enumerate().rev() {
+        for (i, block) in self.bound.layout.blocks().iter().enumerate().rev() {
             let factor = &params[block.range()];
             let (before, after) = self.tails.split_at_mut(i + 1);
             match after.first() {
@@ -145,7 +106,7 @@ impl MatrixModel {
             return add_scaled(gradient, 1.0, other);
         }
         self.multiply_tails(params);
-        for (i, block) in self.layout.blocks().iter().enumerate() {
+        for (i, block) in self.bound.layout.blocks().iter().enumerate() {
             let (before, after) = (self.sides[i], self.sides[i + 1]);
             // (W₁⋯W_{i−1})ᵀ G is `before`×columns
             let left = &mut self.scratch[..before * columns];
@@ -167,50 +128,42 @@ fn products(sides: &[usize], size: impl Fn(usize) -> usize) -> Vec<Vec<f64>> {
     (0..sides.len() - 1).map(|i| vec![0.0; size(i)]).collect()
 }
 
-impl Model for MatrixModel {
-    fn layout(&self) -> &ParamLayout {
-        &self.layout
-    }
-
-    fn outputs(&self) -> usize {
-        1
-    }
-
-    fn examples(&self) -> usize {
-        self.chosen.len()
-    }
-
-    fn homogeneity(&self) -> Option<&Homogeneity> {
-        Some(&self.homogeneity)
+impl Evaluator for MatrixModel {
+    fn bound(&self) -> &Bound {
+        &self.bound
     }
 
     fn select(&mut self, rows: Option<&[usize]>) {
-        choose(&mut self.chosen, rows, self.inputs.rows);
+        self.examples.select(rows);
+        self.bound.resize(self.examples.len());
     }
 
-    fn scores(&mut self, params: &[f64]) -> &[f64] {
-        self.multiply_heads(params);
-        let mut scores = std::mem::take(&mut self.scores);
-        scores.clear();
-        scores.extend(self.chosen.iter().map(|&n| dot(self.inputs.row(n), self.weight())));
-        self.scores = scores;
-        &self.scores
+    fn score(&mut self, at: At<'_>) {
+        self.multiply_heads(at.entries);
+        let weight = &self.heads[self.heads.len() - 1];
+        self.bound.scores.iter_mut().zip(self.examples.iter()).for_each(|(score, x)| *score = dot(x, weight));
     }
 
-    fn pull_back(&mut self, params: &[f64], cotangent: &[f64], gradient: &mut [f64]) {
+    fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
         self.pulled.fill(0.0);
-        for (&n, &c) in self.chosen.iter().zip(cotangent) {
-            add_scaled(&mut self.pulled, c, self.inputs.row(n));
+        for (x, &c) in self.examples.iter().zip(cotangent) {
+            add_scaled(&mut self.pulled, c, x);
         }
-        self.chain_rule(params, gradient);
+        self.chain_rule(at.entries, gradient);
     }
 
+    fn tangents(&mut self) -> Option<&mut dyn Tangents> {
+        Some(self)
+    }
+}
+
+impl Tangents for MatrixModel {
     fn per_example_gradients(&mut self, params: &[f64], _: usize) -> Matrix {
         self.multiply_heads(params);
-        let mut out = Matrix::zeros(self.chosen.len(), self.layout.len());
-        for i in 0..self.chosen.len() {
-            self.pulled.copy_from_slice(self.inputs.row(self.chosen[i]));
-            self.chain_rule(params, out.row_mut(i));
+        let mut out = Matrix::zeros(self.examples.len(), params.len());
+        for n in 0..self.examples.len() {
+            self.pulled.copy_from_slice(self.examples.row(n));
+            self.chain_rule(params, out.row_mut(n));
         }
         out
     }
@@ -218,16 +171,28 @@ impl Model for MatrixModel {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::engine::{Compute, Forward, Tangents, cpu};
+    use crate::linalg::Matrix;
+    use crate::models::{ModelError, ModelSpec};
+
+    fn model(
+        x: &Matrix,
+        rows: usize,
+        factors: usize,
+        width: Option<usize>,
+        symmetric: bool,
+    ) -> Result<Box<dyn Tangents>, ModelError> {
+        cpu::bind(&ModelSpec::Matrix { rows, factors, width, symmetric }, x, 1, Compute::default())
+    }
 
     /// Every model is ⟨W, X⟩ with the W of its definition.
     #[test]
     fn scores_are_inner_products_with_the_product() {
         let x = Matrix::from_rows(&[&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]);
-        let mut plain = MatrixModel::new(&x, 2, 1, None, false).unwrap();
+        let mut plain = model(&x, 2, 1, None, false).unwrap();
         assert_eq!(plain.scores(&[1.0, 0.0, -1.0, 0.0, 2.0, 0.0]), [1.0 - 3.0 + 10.0]);
         // W₁ = (1, 2)ᵀ, W₂ = (3), W₃ = (1, 0, −1): W = 3·(1, 2)ᵀ(1, 0, −1)
-        let mut chain = MatrixModel::new(&x, 2, 3, Some(1), false).unwrap();
+        let mut chain = model(&x, 2, 3, Some(1), false).unwrap();
         assert_eq!(chain.layout().len(), 2 + 1 + 3);
         assert_eq!(chain.scores(&[1.0, 2.0, 3.0, 1.0, 0.0, -1.0]), [3.0 * (1.0 - 3.0) + 6.0 * (4.0 - 6.0)]);
     }
@@ -236,7 +201,7 @@ mod tests {
     fn shapes_that_do_not_fit_are_refused() {
         let x = Matrix::zeros(2, 6);
         let refuse = |rows, factors, width, symmetric| {
-            MatrixModel::new(&x, rows, factors, width, symmetric).map(|_| ()).unwrap_err().to_string()
+            model(&x, rows, factors, width, symmetric).map(|_| ()).unwrap_err().to_string()
         };
         assert!(refuse(4, 1, None, false).contains("must divide 6"));
         assert!(refuse(2, 1, None, true).contains("2x3"));

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::forward::Product;
-use super::raw::{Raw, RawPanels};
-use super::shapes::{Shape, with_shape};
+use super::InputMap;
+use super::dense::Product;
+use super::dense::curves::{Curve, with_curve};
+use super::dense::raw::{Raw, RawPanels};
 use crate::linalg::tile::Rows;
 use crate::linalg::{Panels, Real};
-use crate::models::{Activation, InputMap, Layered};
+use crate::models::{Activation, Layered};
 
 /// One layer's weights in `T`.
 struct Weights<T> {
@@ -28,8 +29,9 @@ struct Weights<T> {
 /// A [`Layered`] model as a map of panels of examples, computing in `T`.
 ///
 /// ```
+/// use limitpoint::engine::cpu::{InputMap, LayeredMap};
 /// use limitpoint::linalg::Panels;
-/// use limitpoint::models::{InputMap, Layered, LayeredMap, ModelSpec};
+/// use limitpoint::models::{Layered, ModelSpec};
 /// let layered = Layered::new(&ModelSpec::relu(&[2]), &[1.0, 0.0, 0.0, -1.0, 3.0, 5.0], 2, 1)?;
 /// let mut map = LayeredMap::<f64>::new(&layered);
 /// let (mut x, mut scores, mut gradient) = (Panels::zeros(2, 1), Panels::zeros(1, 1), Panels::zeros(2, 1));
@@ -161,10 +163,10 @@ impl<T: Real> WithSimd for Activate<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let lanes = T::lanes::<S>();
-        with_shape!(self.activation, |shape| {
+        with_curve!(self.activation, |curve| {
             for (z, a) in self.z.chunks_exact(lanes).zip(self.a.chunks_exact_mut(lanes)) {
                 // SAFETY: both are `lanes` numbers long; panels are whole registers.
-                unsafe { T::store::<S>(a.as_mut_ptr(), shape.value::<T, S>(simd, T::load::<S>(z.as_ptr()))) };
+                unsafe { T::store::<S>(a.as_mut_ptr(), curve.value::<T, S>(simd, T::load::<S>(z.as_ptr()))) };
             }
         });
     }
@@ -182,12 +184,12 @@ impl<T: Real> WithSimd for Mask<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let lanes = T::lanes::<S>();
-        with_shape!(self.activation, |shape| {
+        with_curve!(self.activation, |curve| {
             for (z, signal) in self.z.chunks_exact(lanes).zip(self.signal.chunks_exact_mut(lanes)) {
                 // SAFETY: both are `lanes` numbers long; panels are whole registers.
                 unsafe {
                     let masked =
-                        shape.slope_times::<T, S>(simd, T::load::<S>(z.as_ptr()), T::load::<S>(signal.as_ptr()));
+                        curve.slope_times::<T, S>(simd, T::load::<S>(z.as_ptr()), T::load::<S>(signal.as_ptr()));
                     T::store::<S>(signal.as_mut_ptr(), masked);
                 }
             }
@@ -199,7 +201,7 @@ impl<T: Real> WithSimd for Mask<'_, T> {
 mod tests {
     use super::*;
     use crate::linalg::Matrix;
-    use crate::models::{Compute, ModelSpec};
+    use crate::models::{ModelSpec, Shape};
     use crate::numeric::{RandomStream, Streams};
 
     fn drawn(rows: usize, cols: usize, stream: &mut RandomStream) -> Matrix {
@@ -209,10 +211,10 @@ mod tests {
     }
 
     fn layered(spec: &ModelSpec, features: usize, outputs: usize, stream: &mut RandomStream) -> Option<Layered> {
-        let layout = spec.build(&Matrix::zeros(1, features), outputs, Compute::default()).ok()?.layout().clone();
+        let layout = spec.architecture(&Shape::vector(features), outputs).ok()?.layout().clone();
         let mut params = vec![0.0; layout.len()];
         stream.fill_normal(&mut params);
-        for block in layout.blocks().iter().filter(|block| block.name.ends_with(".weight")) {
+        for block in layout.weights() {
             params[block.range()].iter_mut().for_each(|w| *w /= (block.cols as f64).sqrt());
         }
         Some(Layered::new(spec, &params, features, outputs).unwrap())

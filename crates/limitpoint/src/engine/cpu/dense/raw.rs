@@ -9,7 +9,7 @@ use crate::linalg::tile::{Finish, Tile};
 use crate::linalg::{PANEL_VECTORS, Panels, Real};
 
 /// Raw access to panels that several threads write, each its own rows.
-pub(super) struct RawPanels<T> {
+pub(in crate::engine::cpu) struct RawPanels<T> {
     pub start: *mut T,
     pub rows: usize,
     pub width: usize,
@@ -49,7 +49,7 @@ impl<T: Real> RawPanels<T> {
 }
 
 /// A pointer that may cross threads; what it points to is shared under the rules of [`RawPanels`].
-pub(super) struct Raw<T>(pub *const T);
+pub(in crate::engine::cpu) struct Raw<T>(pub *const T);
 impl<T> Clone for Raw<T> {
     fn clone(&self) -> Self {
         *self
@@ -69,7 +69,7 @@ unsafe impl<T: Sync> Sync for Raw<T> {}
 
 /// A tile written to memory: room for the largest, 8 rows of three registers of at most 16 numbers.
 #[repr(align(64))]
-pub(super) struct RawTile<T>(MaybeUninit<[T; TILE_ROWS * TILE_WIDTH]>);
+pub(in crate::engine::cpu) struct RawTile<T>(MaybeUninit<[T; TILE_ROWS * TILE_WIDTH]>);
 
 /// Its rows, and the numbers from one of them to the next.
 const TILE_ROWS: usize = 8;
@@ -95,14 +95,14 @@ impl<T: Real> RawTile<T> {
 
 /// Numbers on the stack that begin at a cache line.
 #[repr(align(64))]
-pub(super) struct Scratch<T, const N: usize>(pub [T; N]);
+pub(in crate::engine::cpu) struct Scratch<T, const N: usize>(pub [T; N]);
 
 /// Writes a tile to memory, rows `width` apart.
 ///
 /// # Safety
 /// R rows of NV registers must be writable.
 #[inline(always)]
-pub(super) unsafe fn store_tile<T: Real, S: Simd, const R: usize, const NV: usize>(
+pub(in crate::engine::cpu) unsafe fn store_tile<T: Real, S: Simd, const R: usize, const NV: usize>(
     tile: Tile<T, S, R, NV>,
     to: *mut T,
     width: usize,
@@ -116,7 +116,7 @@ pub(super) unsafe fn store_tile<T: Real, S: Simd, const R: usize, const NV: usiz
 }
 
 /// Stores finished tiles in panels.
-pub(super) struct StorePanels<T>(pub RawPanels<T>);
+pub(in crate::engine::cpu) struct StorePanels<T>(pub RawPanels<T>);
 
 impl<T: Real> Finish<T> for StorePanels<T> {
     #[inline(always)]
@@ -140,7 +140,7 @@ impl<T: Real> Finish<T> for StorePanels<T> {
 /// # Safety
 /// Both must be valid for that many numbers, their rows the given strides apart.
 #[inline(never)]
-pub(super) unsafe fn turn<T: Copy>(
+pub(in crate::engine::cpu) unsafe fn turn<T: Copy>(
     from: *const T,
     from_stride: usize,
     to: *mut T,
@@ -202,7 +202,7 @@ unsafe fn turn_squares<T: Copy>(
 /// # Safety
 /// Both must be valid for these rows and columns, written by no other thread.
 #[inline(always)]
-pub(super) unsafe fn transpose_rows<T: Real>(
+pub(in crate::engine::cpu) unsafe fn transpose_rows<T: Real>(
     rows: Range<usize>,
     examples: Range<usize>,
     from: RawPanels<T>,

@@ -8,7 +8,7 @@ use super::raw::{RawTile, store_tile};
 use super::rounded::is_double;
 use crate::linalg::tile::{Finish, Tile};
 use crate::linalg::{Panels, Real};
-use crate::params::Move;
+use crate::params::Update;
 
 /// Where the gradient of a layer's weights goes, row-major.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ pub(super) enum Target<'a> {
     /// It is written here.
     Gradient(*mut f64),
     /// The weights here make this move with it; what is not zero is reported.
-    Step(*mut f64, Move, &'a Seen),
+    Step(*mut f64, Update, &'a Seen),
 }
 // SAFETY: threads write disjoint entries; the owner waits for all of them.
 unsafe impl Send for Target<'_> {}
@@ -37,10 +37,10 @@ impl Target<'_> {
                     let to = std::slice::from_raw_parts_mut(gradient.add(at), entries.len());
                     to.iter_mut().zip(entries).for_each(|(to, from)| *to = from.to_f64());
                 }
-                Self::Step(weights, plain, seen) => {
+                Self::Step(weights, update, seen) => {
                     seen.look(entries);
                     let weights = std::slice::from_raw_parts_mut(weights.add(at), entries.len());
-                    weights.iter_mut().zip(entries).for_each(|(w, from)| *w = plain.of(*w, from.to_f64()));
+                    weights.iter_mut().zip(entries).for_each(|(w, from)| *w = update.of(*w, from.to_f64()));
                 }
             }
         }

@@ -1,0 +1,94 @@
+//! Which of its ways a network takes, chosen once, when it is bound.
+//!
+//! | choice | way | what it buys | when it applies |
+//! |---|---|---|---|
+//! | head | fused | partial scores are summed while tiles are in registers, the back-signal overwrites z: no pass over the last hidden layer | one output, at least one hidden layer |
+//! | head | plain | – | otherwise |
+//! | lowest layer | planar | preactivations are computed again instead of stored: a step of paper C's networks is 2 times as fast | two inputs, one hidden layer, fused head |
+//! | lowest layer | sparse | zeros are skipped four rows at a time, weights move as their gradient is made: an epoch of MNIST is 2 times as fast | at most a quarter of 64 or more features is not zero, and another layer reads its output |
+//! | lowest layer | panels | – | otherwise |
+//! | examples | shards | each thread takes its examples through all layers, instead of waiting for units another core has just made | two or more hidden layers, 192 to 4096 examples, at most 131,072 parameters, dense inputs |
+//! | examples | pieces | hidden units stay in the cache; the backward pass repeats the forward pass | more than 4096 examples, not planar |
+//! | examples | whole | – | otherwise |
+//!
+//! Batches that are selected, and passes with slopes set at kinks, go whole through the general kernels. None of the
+//! choices depends on the number of threads, so that bits do not either.
+
+use super::chain::Chain;
+use super::sparse::Sparse;
+use crate::linalg::{Matrix, Real};
+
+/// Inputs of a planar network.
+pub(super) const PLANE: usize = 2;
+
+/// Examples from which on a batch passes through in pieces.
+pub(super) const LARGE: usize = 4096;
+
+/// Examples of a shard, about: enough for products to outweigh the sum of the gradients.
+pub(super) const SHARD: usize = 96;
+/// Most shards, and most parameters.
+const SHARDS: usize = 16;
+const PARAMETERS: usize = 1 << 17;
+
+/// The way of the output layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Head {
+    Fused,
+    Plain,
+}
+
+/// The way of the layer that reads the inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lowest {
+    Planar,
+    Sparse,
+    Panels,
+}
+
+/// How examples pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Partition {
+    Whole,
+    Pieces,
+    /// This many.
+    Shards(usize),
+}
+
+/// The ways of one network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub head: Head,
+    pub lowest: Lowest,
+    pub partition: Partition,
+}
+
+impl Plan {
+    /// For a chain of layers on these inputs, computing in `T`.
+    pub fn choose<T: Real>(chain: &Chain, inputs: &Matrix) -> Self {
+        let hidden = chain.hidden();
+        let head = if chain.head().outputs == 1 && !hidden.is_empty() { Head::Fused } else { Head::Plain };
+        // under a fused head the lowest layer adds up partial scores, which the sparse one does not
+        let output_is_read = hidden.len() > 1 || (hidden.len() == 1 && head == Head::Plain);
+        let lowest = match (head, hidden.len()) {
+            (Head::Fused, 1) if chain.inputs() == PLANE => Lowest::Planar,
+            _ if output_is_read && Sparse::<T>::pays(inputs) => Lowest::Sparse,
+            _ => Lowest::Panels,
+        };
+        let parameters: usize =
+            chain.stages.iter().map(|s| s.outputs * (s.inputs + usize::from(s.bias.is_some()))).sum();
+        let shards = (inputs.rows / SHARD).min(SHARDS);
+        let shardable = hidden.len() > 1 && parameters <= PARAMETERS && lowest == Lowest::Panels && shards > 1;
+        let partition = match inputs.rows > LARGE {
+            true if lowest == Lowest::Planar => Partition::Whole,
+            true => Partition::Pieces,
+            false if shardable => Partition::Shards(shards),
+            false => Partition::Whole,
+        };
+        Self { head, lowest, partition }
+    }
+
+    /// The ways of one shard of such a network.
+    pub fn of_shard(self) -> Self {
+        Self { partition: Partition::Whole, ..self }
+    }
+}

@@ -1,0 +1,134 @@
+//! The CPU engine: every model of the library, on a team of threads.
+//!
+//! | architecture | inputs | evaluator |
+//! |---|---|---|
+//! | dense layers with activations between them | dense | [`DenseNetwork`], which chooses its ways in `dense/plan.rs` |
+//! | one dense layer | sparse | [`SparseLinear`] |
+//! | a diagonal product | dense | [`DiagonalNetwork`] |
+//! | a product of matrices | dense | [`MatrixModel`] |
+//! | a Mexican hat | dense | [`MexicanHat`] |
+//!
+//! [`LayeredMap`] is another view of such models: at settled weights, as a function of the inputs.
+
+mod dense;
+mod diagonal;
+mod input_map;
+mod layered_map;
+mod matrix;
+mod mexican_hat;
+mod sparse_linear;
+
+#[cfg(test)]
+mod step_tests;
+#[cfg(test)]
+mod tests;
+
+pub use dense::DenseNetwork;
+pub use diagonal::DiagonalNetwork;
+pub use input_map::InputMap;
+pub use layered_map::LayeredMap;
+pub use matrix::MatrixModel;
+pub use mexican_hat::MexicanHat;
+pub use sparse_linear::SparseLinear;
+
+use super::{Compute, Engine, Evaluator, Precision, Tangents};
+use crate::data::InputsView;
+use crate::linalg::Matrix;
+use crate::models::{Architecture, Layer, ModelError, ModelSpec, Shape};
+
+/// The engine with its threads and its precision.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cpu(pub Compute);
+
+impl Cpu {
+    /// Binds an architecture to inputs, all that can be asked of it included.
+    pub fn tangents(
+        &self,
+        architecture: &Architecture,
+        inputs: InputsView<'_>,
+    ) -> Result<Box<dyn Tangents>, ModelError> {
+        let (rows, cols) = (inputs.rows(), inputs.cols());
+        architecture.footprint(rows).require()?;
+        if rows == 0 || cols == 0 {
+            return Err(ModelError::EmptyInputs { rows, cols });
+        }
+        let expected = architecture.input_shape().len();
+        if cols != expected {
+            return Err(ModelError::InputSize { expected, found: cols });
+        }
+        let inputs = match (inputs, architecture.layers()) {
+            (InputsView::Dense(inputs), _) => inputs,
+            (InputsView::Sparse(inputs), [Layer::Dense { bias: false, .. }]) => {
+                return Ok(Box::new(SparseLinear::new(architecture, inputs, self.0.threads)));
+            }
+            (InputsView::Sparse(_), _) => return Err(ModelError::SparseInputs { rows, cols }),
+        };
+        Ok(match architecture.layers() {
+            [Layer::Diagonal { factors }] => Box::new(DiagonalNetwork::new(architecture, inputs, *factors)),
+            [Layer::MatrixProduct { symmetric, .. }] => Box::new(MatrixModel::new(architecture, inputs, *symmetric)),
+            [Layer::MexicanHat { degree, exponent }] => {
+                Box::new(MexicanHat::new(architecture, inputs, *degree, *exponent))
+            }
+            _ => match self.0.precision {
+                Precision::F64 => Box::new(DenseNetwork::<f64>::new(architecture, inputs, self.0.threads)?),
+                Precision::F32 => Box::new(DenseNetwork::<f32>::new(architecture, inputs, self.0.threads)?),
+            },
+        })
+    }
+}
+
+impl Engine for Cpu {
+    fn bind(&self, architecture: &Architecture, inputs: InputsView<'_>) -> Result<Box<dyn Evaluator>, ModelError> {
+        Ok(self.tangents(architecture, inputs)?)
+    }
+}
+
+/// Binds a model of this many outputs to inputs: a matrix (examples × features), or the inputs of a dataset.
+pub fn bind<'a>(
+    spec: &ModelSpec,
+    inputs: impl Into<InputsView<'a>>,
+    outputs: usize,
+    compute: Compute,
+) -> Result<Box<dyn Tangents>, ModelError> {
+    let inputs = inputs.into();
+    // no inputs are said to be none before anything is said about their model
+    if inputs.rows() == 0 || inputs.cols() == 0 {
+        return Err(ModelError::EmptyInputs { rows: inputs.rows(), cols: inputs.cols() });
+    }
+    Cpu(compute).tangents(&spec.architecture(&Shape::vector(inputs.cols()), outputs)?, inputs)
+}
+
+/// The rows of its inputs that a small model looks at.
+struct Chosen {
+    inputs: Matrix,
+    rows: Vec<usize>,
+}
+
+impl Chosen {
+    /// All of them.
+    fn all(inputs: &Matrix) -> Self {
+        Self { inputs: inputs.clone(), rows: (0..inputs.rows).collect() }
+    }
+
+    /// These rows, or all.
+    fn select(&mut self, rows: Option<&[usize]>) {
+        self.rows.clear();
+        match rows {
+            Some(rows) => self.rows.extend_from_slice(rows),
+            None => self.rows.extend(0..self.inputs.rows),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Example `n` of those in use.
+    fn row(&self, n: usize) -> &[f64] {
+        self.inputs.row(self.rows[n])
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[f64]> {
+        self.rows.iter().map(|&row| self.inputs.row(row))
+    }
+}
