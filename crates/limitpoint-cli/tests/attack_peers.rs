@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use limitpoint::data::{Digits, Targets};
-use limitpoint::engine::{Compute, Forward};
+use limitpoint::engine::{Compute, Forward, cpu};
 use limitpoint::experiments::load_weights;
 use limitpoint::models::{Layered, ModelSpec};
 use limitpoint::numeric::Streams;
@@ -99,8 +99,7 @@ fn victim(home: &Home) -> Victim {
     let split = Digits { count: Some(300), seed: Some(5), ..Digits::default() }.load(&Streams::new(0)).expect("digits");
     let data = split.test.expect("test images").first(COUNT).expect("enough images");
     let spec = ModelSpec::relu(&[WIDTH]);
-    let layout =
-        limitpoint::engine::cpu::bind(&spec, &data.inputs, 10, Compute::default()).expect("a model").layout().clone();
+    let layout = cpu::bind(&spec, &data.inputs, 10, Compute::default()).expect("a model").layout().clone();
     let file = format!("{}/gradient-seed1/checkpoints/final.safetensors", home.path("run"));
     let weights = load_weights(Path::new(&file), &layout).expect("weights");
     let model = Layered::new(&spec, &weights, 64, 10).expect("a model");

@@ -93,7 +93,7 @@ pub fn margin_bound(family: MirrorFamily, network: &Architecture, inputs: f64, o
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Forward;
+    use crate::engine::{Forward, cpu};
     use crate::models::Initialiser;
     use crate::potentials::PotentialSpec;
 
@@ -166,8 +166,7 @@ mod tests {
                     x.iter().map(|v| v.abs().powf(q)).sum::<f64>().powf(1.0 / q)
                 };
                 let inputs = crate::linalg::Matrix::from_rows(&[&x]);
-                let mut built =
-                    crate::engine::cpu::bind(&model, &inputs, 1, crate::engine::Compute::default()).unwrap();
+                let mut built = cpu::bind(&model, &inputs, 1, crate::engine::Compute::default()).unwrap();
                 let mut theta = vec![0.0; built.layout().len()];
                 stream.fill_normal(&mut theta);
                 theta.iter_mut().for_each(|w| *w = w.abs().powi(3));

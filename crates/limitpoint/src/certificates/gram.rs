@@ -58,9 +58,9 @@ fn between_classes(gram: &Matrix, labels: &[usize], count: usize) -> Matrix {
 /// use limitpoint::certificates::tangent_certificate_from_gram;
 /// use limitpoint::data::Targets;
 /// use limitpoint::linalg::Matrix;
-/// use limitpoint::engine::{Compute, Forward};
+/// use limitpoint::engine::{Compute, Forward, cpu};
 /// use limitpoint::models::ModelSpec;
-/// let mut model = limitpoint::engine::cpu::bind(&ModelSpec::relu(&[1]), &Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default()).unwrap();
+/// let mut model = cpu::bind(&ModelSpec::relu(&[1]), &Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default()).unwrap();
 /// let targets = Targets::Binary(vec![1.0]);
 /// let certificate = tangent_certificate_from_gram(&mut *model, &targets, &[0.6, 0.8, 1.0])?;
 /// assert!(certificate.tau < 1e-12 && certificate.support == [(0, 1.0)]);

@@ -5,7 +5,7 @@ use super::regression::SolutionEvidence;
 use super::tangent::TangentProblem;
 use super::{CertificateError, Claim, DocumentError, Doubt, Evidence, MarginEvidence, Measure, Tolerances, Verdict};
 use crate::data::{Dataset, Targets};
-use crate::engine::{Compute, Forward, Tangents};
+use crate::engine::{Compute, Forward, Tangents, cpu};
 use crate::models::{MarginMap, ModelSpec};
 use crate::norms::NormSpec;
 use crate::params::ParamLayout;
@@ -31,7 +31,7 @@ pub struct Subject<'a> {
 impl Subject<'_> {
     fn build(&self) -> Result<Box<dyn Tangents>, DocumentError> {
         let outputs = MarginMap::new(&self.data.targets).outputs();
-        let model = crate::engine::cpu::bind(&self.model, &self.data.inputs, outputs, Compute::default())?;
+        let model = cpu::bind(&self.model, &self.data.inputs, outputs, Compute::default())?;
         model.layout().check(self.weights).map_err(CertificateError::from)?;
         Ok(model)
     }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::data::Targets;
 use crate::diagnostics::{kkt_measure, stationarity_residual};
-use crate::engine::{Compute, Forward};
+use crate::engine::{Compute, Forward, cpu};
 use crate::linalg::Matrix;
 use crate::losses::LossSpec;
 use crate::models::{Activation, ModelSpec};
@@ -159,7 +159,7 @@ fn the_known_kkt_point_on_a_kink_has_its_known_multipliers() {
 fn the_residual_of_l1_need_not_vanish_but_the_gap_does() {
     // the counterexample of A.propA13: coordinate descent on x = (1, 0.3) from (0, −1) moves along (s, −1)
     let inputs = Matrix::from_rows(&[&[1.0, 0.3]]);
-    let mut model = crate::engine::cpu::bind(&ModelSpec::Linear, &inputs, 1, Compute::default()).unwrap();
+    let mut model = cpu::bind(&ModelSpec::Linear, &inputs, 1, Compute::default()).unwrap();
     let loss = LossSpec::Exponential.build().unwrap();
     let geometry = Geometry::from(NormSpec::L1);
     for s in [10.0, 1e3, 1e6] {

@@ -158,7 +158,7 @@ impl StationarityEvidence {
 mod tests {
     use super::*;
     use crate::data::Targets;
-    use crate::engine::Compute;
+    use crate::engine::{Compute, cpu};
     use crate::linalg::Matrix;
     use crate::models::ModelSpec;
     use crate::norms::NormSpec;
@@ -167,7 +167,7 @@ mod tests {
     /// with one margin the multiplier is p = 1 and needs no solver.
     fn tangent(theta: &[f64]) -> TangentProblem {
         let inputs = Matrix::from_rows(&[&[3.0, 4.0]]);
-        let mut model = crate::engine::cpu::bind(&ModelSpec::relu(&[1]), &inputs, 1, Compute::default()).unwrap();
+        let mut model = cpu::bind(&ModelSpec::relu(&[1]), &inputs, 1, Compute::default()).unwrap();
         let targets = Targets::Binary(vec![1.0]);
         TangentProblem::new(&mut *model, &targets, theta, &NormSpec::L2.into(), slopes(1e-9)).unwrap()
     }

@@ -242,11 +242,11 @@ impl TangentCertificate {
 /// use limitpoint::certificates::{Slopes, tangent_certificate};
 /// use limitpoint::data::Targets;
 /// use limitpoint::linalg::Matrix;
-/// use limitpoint::engine::{Compute, Forward};
+/// use limitpoint::engine::{Compute, Forward, cpu};
 /// use limitpoint::models::ModelSpec;
 /// use limitpoint::norms::NormSpec;
 /// // one point x = (3, 4), one neuron: w along x and |a| = |w| is the KKT point, and any other direction is not
-/// let mut model = limitpoint::engine::cpu::bind(&ModelSpec::relu(&[1]), &Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default()).unwrap();
+/// let mut model = cpu::bind(&ModelSpec::relu(&[1]), &Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default()).unwrap();
 /// let (targets, norm) = (Targets::Binary(vec![1.0]), NormSpec::L2.into());
 /// let at = |theta: &[f64], model: &mut dyn limitpoint::engine::Tangents| {
 ///     tangent_certificate(model, &targets, theta, &norm, Slopes::Fixed).map(|certificate| certificate.tau)

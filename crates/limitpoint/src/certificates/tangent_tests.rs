@@ -5,7 +5,7 @@ use super::{
     tangent_certificate_from_gram,
 };
 use crate::data::Targets;
-use crate::engine::{Compute, Forward, Kink, Tangents};
+use crate::engine::{Compute, Forward, Kink, Tangents, cpu};
 use crate::linalg::{Matrix, dot};
 use crate::models::{Activation, MarginMap, ModelSpec};
 use crate::norms::NormSpec;
@@ -243,7 +243,7 @@ fn multi_class_rows_are_differences_of_score_gradients() {
 fn the_positive_orthant_is_a_cone_of_the_entropy_geometry() {
     // ℓ1 on w ≥ 0 with rows (1, 0.3) and (0.2, −5): free signs allow v₂ < 0, entropy does not
     let inputs = Matrix::from_rows(&[&[1.0, 0.3], &[0.2, -5.0]]);
-    let mut model = crate::engine::cpu::bind(&ModelSpec::Linear, &inputs, 1, Compute::default()).unwrap();
+    let mut model = cpu::bind(&ModelSpec::Linear, &inputs, 1, Compute::default()).unwrap();
     let (targets, theta) = (Targets::Binary(vec![1.0, 1.0]), [1.0, 0.0]);
     let layout = model.layout().clone();
     let entropy = Geometry::of_potential(&crate::potentials::PotentialSpec::Entropy, &layout).unwrap();
@@ -260,7 +260,7 @@ fn the_positive_orthant_is_a_cone_of_the_entropy_geometry() {
 #[test]
 fn spectral_entropy_searches_semidefinite_directions_only() {
     let inputs = Matrix::from_rows(&[&[1.0, 0.2], &[-0.1, 1.0]]);
-    let mut model = crate::engine::cpu::bind(&ModelSpec::Linear, &inputs, 2, Compute::default()).unwrap();
+    let mut model = cpu::bind(&ModelSpec::Linear, &inputs, 2, Compute::default()).unwrap();
     let targets = Targets::Classes { labels: vec![0, 1], count: 2 };
     let theta = [1.5, 0.1, 0.1, 1.0];
     let spec = crate::potentials::PotentialSpec::SpectralEntropy;
@@ -304,7 +304,7 @@ fn points_that_have_no_tangent_are_refused_by_name() {
         frozen: vec![],
         output_scale: crate::models::OutputScale::One,
     };
-    let mut biased = crate::engine::cpu::bind(&spec, &inputs, 1, Compute::default()).unwrap();
+    let mut biased = cpu::bind(&spec, &inputs, 1, Compute::default()).unwrap();
     let theta = vec![0.1; biased.layout().len()];
     assert!(refuse(&mut *biased, &good.targets, &theta, CLARKE).contains("not homogeneous"));
 }

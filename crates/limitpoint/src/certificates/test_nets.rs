@@ -1,7 +1,7 @@
 //! Small networks for the tests of this module.
 
 use crate::data::Targets;
-use crate::engine::{Compute, Forward, Tangents};
+use crate::engine::{Compute, Forward, Tangents, cpu};
 use crate::linalg::Matrix;
 use crate::models::{Activation, ModelSpec};
 
@@ -28,8 +28,7 @@ pub(super) struct Net {
 
 /// A random network; examples are labelled by its own scores, so every margin is positive.
 pub(super) fn net(widths: &[usize], activation: Activation, inputs: &Matrix, outputs: usize, seed: u64) -> Net {
-    let mut model =
-        crate::engine::cpu::bind(&ModelSpec::network(widths, activation), inputs, outputs, Compute::default()).unwrap();
+    let mut model = cpu::bind(&ModelSpec::network(widths, activation), inputs, outputs, Compute::default()).unwrap();
     let mut next = numbers(seed);
     let theta: Vec<f64> = (0..model.layout().len()).map(|_| next()).collect();
     let targets = label(&mut *model, &theta);
@@ -53,6 +52,6 @@ pub(super) fn label(model: &mut dyn Tangents, theta: &[f64]) -> Targets {
 /// λ a (x₁ − e x₂) = (5/24)(72/25, 96/25) = (3/5, 4/5) · 1 for w₁ and λ ⟨w₁, x₁⟩ = 1 for a₁, both θ/5.
 pub(super) fn kinked() -> Net {
     let inputs = Matrix::from_rows(&[&[4.0, 3.0], &[4.0, -3.0]]);
-    let model = crate::engine::cpu::bind(&ModelSpec::relu(&[2]), &inputs, 1, Compute::default()).unwrap();
+    let model = cpu::bind(&ModelSpec::relu(&[2]), &inputs, 1, Compute::default()).unwrap();
     Net { model, targets: Targets::Binary(vec![1.0, -1.0]), theta: vec![3.0, 4.0, 3.0, -4.0, 5.0, -5.0] }
 }

@@ -20,7 +20,7 @@ use crate::certificates::{
 };
 use crate::data::{DataSplit, Dataset, Targets};
 use crate::diagnostics::DirectionCourse;
-use crate::engine::{Compute, Forward};
+use crate::engine::{Compute, Forward, cpu};
 use crate::models::{MarginMap, ModelSpec};
 use crate::norms::NormSpec;
 use crate::numeric::Streams;
@@ -256,7 +256,7 @@ pub(super) fn certificate_record(
 
 fn layout(model: &ModelSpec, data: &Dataset) -> Result<ParamLayout, RunError> {
     let outputs = MarginMap::new(&data.targets).outputs();
-    Ok(crate::engine::cpu::bind(&model, &data.inputs, outputs, Compute::default())?.layout().clone())
+    Ok(cpu::bind(&model, &data.inputs, outputs, Compute::default())?.layout().clone())
 }
 
 /// Where a run started, drawn again.

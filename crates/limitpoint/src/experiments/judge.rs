@@ -12,7 +12,7 @@ use super::seal::Seal;
 use super::task::Task;
 use crate::certificates::{DocumentError, MarginEvidence, Measure, linear_margin_problem};
 use crate::data::{Dataset, Targets};
-use crate::engine::{Compute, Forward};
+use crate::engine::{Compute, Forward, cpu};
 use crate::intervals::Interval;
 use crate::models::{MarginMap, ModelSpec};
 use crate::norms::NormSpec;
@@ -147,7 +147,7 @@ fn optimum(
     if !vector && is_conic(norm) && size.is_none_or(|size| size > entries / CONIC_SHARE) {
         return Ok(None);
     }
-    let model = crate::engine::cpu::bind(&model, &data.inputs, map.outputs(), Compute::default())?;
+    let model = cpu::bind(&model, &data.inputs, map.outputs(), Compute::default())?;
     let problem = linear_margin_problem(data, &Measure::Norm(norm.clone()), model.layout())?;
     // a solver that gives up leaves no line
     let Ok(found) = max_margin(&problem) else { return Ok(None) };

@@ -7,7 +7,7 @@ use super::RunError;
 use super::certify::OpenedRun;
 use super::weights::{load_weights, save_weights};
 use crate::certificates::{Measure, PolishSettings, PolishStatus, Polished, polish};
-use crate::engine::{Compute, Forward};
+use crate::engine::{Compute, Forward, cpu};
 use crate::models::MarginMap;
 use crate::norms::NormSpec;
 
@@ -61,8 +61,7 @@ pub fn polish_run(folder: &Path, norm: Option<&NormSpec>, settings: &PolishSetti
     let polished = polish(spec, data, &opened.weights, &norm, settings)?;
     let file = folder.join(POLISHED_FILE);
     save_weights(&file, &opened.layout, &polished.params)?;
-    let mut model =
-        crate::engine::cpu::bind(&spec, &data.inputs, MarginMap::new(&data.targets).outputs(), Compute::default())?;
+    let mut model = cpu::bind(&spec, &data.inputs, MarginMap::new(&data.targets).outputs(), Compute::default())?;
     let reference = model.scores(&polished.params).to_vec();
     let largest = reference.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));
     let mut earlier = Vec::new();

@@ -155,7 +155,7 @@ fn product(factors: Vec<Matrix>, symmetric: bool) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Compute, Forward};
+    use crate::engine::{Compute, Forward, cpu};
     use crate::numeric::Streams;
 
     /// Every listed model gives the scores of its layers.
@@ -166,7 +166,7 @@ mod tests {
             for outputs in [1, 3] {
                 let mut x = Matrix::zeros(7, 4);
                 stream.fill_normal(&mut x.data);
-                let Ok(mut model) = crate::engine::cpu::bind(&spec, &x, outputs, Compute::default()) else { continue };
+                let Ok(mut model) = cpu::bind(&spec, &x, outputs, Compute::default()) else { continue };
                 let mut params = vec![0.0; model.layout().len()];
                 stream.fill_normal(&mut params);
                 let layered = Layered::new(&spec, &params, 4, outputs).unwrap();

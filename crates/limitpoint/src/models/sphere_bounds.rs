@@ -127,7 +127,7 @@ impl Architecture {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::{Compute, Forward};
+    use crate::engine::{Compute, Forward, cpu};
     use crate::linalg::{Matrix, norm2};
     use crate::models::{Activation, ModelSpec, Shape};
     use crate::numeric::Streams;
@@ -148,7 +148,7 @@ mod tests {
             let longest = (0..5).map(|n| norm2(inputs.row(n))).fold(0.0, f64::max);
             let architecture = spec.architecture(&Shape::vector(4), 1).unwrap();
             let Some(bounds) = architecture.sphere_bounds(longest) else { continue };
-            let mut model = crate::engine::cpu::bind(&spec, &inputs, 1, Compute::default()).unwrap();
+            let mut model = cpu::bind(&spec, &inputs, 1, Compute::default()).unwrap();
             let mut theta = vec![0.0; model.layout().len()];
             tried += 1;
             for _ in 0..20 {
@@ -192,7 +192,7 @@ mod tests {
     fn the_bound_of_values_is_attained() {
         let spec = ModelSpec::network(&[1], Activation::ReluPower { power: 2 });
         let bounds = spec.architecture(&Shape::vector(1), 1).unwrap().sphere_bounds(3.0).unwrap();
-        let mut model = crate::engine::cpu::bind(&spec, &Matrix::from_rows(&[&[3.0]]), 1, Compute::default()).unwrap();
+        let mut model = cpu::bind(&spec, &Matrix::from_rows(&[&[3.0]]), 1, Compute::default()).unwrap();
         let best = model.scores(&[(2.0f64 / 3.0).sqrt(), (1.0f64 / 3.0).sqrt()])[0];
         assert!((best / bounds.value - 1.0).abs() < 1e-14);
         // ‖∇(9 r₁² r₂)‖² = 81 (4 s − 3 s²) for s = r₁² is at most 81 · 4/3

@@ -33,7 +33,7 @@ use self::finish::Finished;
 use self::shallow::{Ball, Neurons, Shallow};
 use super::{CertificateError, Geometry, Slopes, evaluation, tangent_certificate};
 use crate::data::Dataset;
-use crate::engine::{Compute, Forward, Kink, Tangents};
+use crate::engine::{Compute, Forward, Kink, Tangents, cpu};
 use crate::linalg::norm2;
 use crate::models::{ModelError, ModelSpec};
 use crate::norms::{Norm, NormError, NormSpec};
@@ -196,7 +196,7 @@ pub fn polish(
     // the rows of the tangent problem are dense, whatever the inputs are
     data.dense().map_err(|error| CertificateError::from(ReferenceError::from(error)))?;
     let outputs = crate::models::MarginMap::new(&data.targets).outputs();
-    let mut model = crate::engine::cpu::bind(&spec, &data.inputs, outputs, Compute::default())?;
+    let mut model = cpu::bind(&spec, &data.inputs, outputs, Compute::default())?;
     let mut measure = norm.build(model.layout())?;
     let margin_before = normalised_margin(&mut *model, data, params, &mut *measure)?;
     let slopes = Slopes::Clarke { tolerance: settings.kink_tolerance };

@@ -4,7 +4,7 @@ use super::features::own_margins;
 use super::students::{MAPS, NORMS, SMALL, Student, deep_students, of, over_seeds};
 use crate::claims::statistics::mean;
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Sketch};
-use crate::engine::{Compute, Forward};
+use crate::engine::{Compute, Forward, cpu};
 use crate::linalg::Matrix;
 
 pub(super) const CLAIMS: [Claim; 3] = [
@@ -203,6 +203,6 @@ fn matrix(points: &[[f64; 2]]) -> Matrix {
 
 /// f at some points.
 fn scores(student: &Student, inputs: &Matrix) -> Result<Vec<f64>, ClaimError> {
-    let mut model = crate::engine::cpu::bind(&student.end.task.recipe.model, inputs, 1, Compute::default())?;
+    let mut model = cpu::bind(&student.end.task.recipe.model, inputs, 1, Compute::default())?;
     Ok(model.scores(&student.end.params).to_vec())
 }

@@ -2,7 +2,7 @@
 
 use crate::claims::arithmetic::larger;
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
-use crate::engine::{Compute, Forward, Kink};
+use crate::engine::{Compute, Forward, Kink, cpu};
 use crate::experiments::Task;
 use crate::linalg::{Matrix, dot};
 use crate::models::ModelSpec;
@@ -37,7 +37,7 @@ const AT_KINK: [f64; 9] = [2.0, -1.0, 0.3, 0.7, -0.4, 1.1, 0.9, -1.3, 0.6];
 /// slopes.
 fn inclusion(outcome: &mut Outcome) -> Result<(), ClaimError> {
     let inputs = Matrix::from_rows(&INPUTS.each_ref().map(|row| row.as_slice()));
-    let mut model = crate::engine::cpu::bind(&ModelSpec::relu(&[3]), &inputs, 1, Compute::default())?;
+    let mut model = cpu::bind(&ModelSpec::relu(&[3]), &inputs, 1, Compute::default())?;
     let kinks = model.kinks_near(&AT_KINK, 1e-12);
     outcome.at_least("kinks of a network whose first unit is orthogonal to an example", kinks.len() as f64, 1.0);
     // ∂ of the composition: −Σ σ(−q) h with h of either slope at the kink
@@ -68,7 +68,7 @@ fn inclusion(outcome: &mut Outcome) -> Result<(), ClaimError> {
 /// Every subgradient gives the derivative, although the subdifferential is not a point at any time.
 fn along_kinks(outcome: &mut Outcome) -> Result<(), ClaimError> {
     let inputs = Matrix::from_rows(&INPUTS.each_ref().map(|row| row.as_slice()));
-    let mut model = crate::engine::cpu::bind(&ModelSpec::relu(&[3]), &inputs, 1, Compute::default())?;
+    let mut model = cpu::bind(&ModelSpec::relu(&[3]), &inputs, 1, Compute::default())?;
     let curve = |t: f64| {
         let mut theta = AT_KINK;
         // multiples of (2, −1) are orthogonal to (1, 2), exactly for powers of two and their sums

@@ -10,7 +10,7 @@ use crate::claims::arithmetic::{larger, smaller};
 use crate::claims::trace::{Moment, Trace};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::data::Targets;
-use crate::engine::Compute;
+use crate::engine::{Compute, cpu};
 use crate::linalg::{Matrix, norm2};
 use crate::losses::LossSpec;
 use crate::models::{Activation, ModelSpec, Shape};
@@ -55,7 +55,7 @@ pub(super) const CLAIMS: [Claim; 4] = [
 /// The report of a network of one neuron with squared ReLU at `theta`, for the example (3, 4) with label 1.
 fn one_neuron(theta: &[f64]) -> Result<KktReport, ClaimError> {
     let spec = ModelSpec::network(&[1], Activation::ReluPower { power: 2 });
-    let mut model = crate::engine::cpu::bind(&spec, &Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default())?;
+    let mut model = cpu::bind(&spec, &Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default())?;
     let (targets, loss) = (Targets::Binary(vec![1.0]), LossSpec::Exponential.build()?);
     Ok(kkt_report(&mut *model, &targets, &*loss, theta, &NormSpec::L2.into(), (Slopes::Fixed, 0.0))?)
 }

@@ -2,7 +2,7 @@
 
 use crate::claims::arithmetic::{larger, smaller};
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
-use crate::engine::{Compute, Forward, Tangents};
+use crate::engine::{Compute, Forward, Tangents, cpu};
 use crate::linalg::{Matrix, dot};
 use crate::models::ModelSpec;
 use crate::numeric::Streams;
@@ -37,7 +37,7 @@ fn models(seed: u64) -> Result<Vec<Drawn>, ClaimError> {
         let (rows, columns) = (7, 4);
         let mut inputs = Matrix::zeros(rows, columns);
         streams.stream("inputs").fill_normal(&mut inputs.data);
-        let model = crate::engine::cpu::bind(&spec, &inputs, 1, Compute::default())?;
+        let model = cpu::bind(&spec, &inputs, 1, Compute::default())?;
         if model.homogeneity().is_none() {
             continue;
         }
@@ -94,7 +94,7 @@ fn homogeneity(_: &Lab) -> Result<Outcome, ClaimError> {
 /// A two-layer ReLU network with one preactivation exactly 0: Euler's identity holds with the slope of either side.
 fn at_a_kink(outcome: &mut Outcome) -> Result<(), ClaimError> {
     let inputs = Matrix::from_rows(&[&[1.0, 2.0], &[-1.0, 0.5]]);
-    let mut model = crate::engine::cpu::bind(&ModelSpec::relu(&[3]), &inputs, 1, Compute::default())?;
+    let mut model = cpu::bind(&ModelSpec::relu(&[3]), &inputs, 1, Compute::default())?;
     // the first neuron is orthogonal to the first example
     let theta = [2.0, -1.0, 0.3, 0.7, -0.4, 1.1, 0.9, -1.3, 0.6];
     let kinks = model.kinks_near(&theta, 1e-12);
