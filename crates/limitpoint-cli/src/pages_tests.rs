@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The pages of the repository, by their names: README.md, CONTRIBUTING.md and docs/. None in a published crate, which has
+/// The pages of the repository, by their paths: the READMEs, CONTRIBUTING.md and docs/. None in a published crate, which has
 /// the help only.
 #[expect(clippy::print_stderr, reason = "what is skipped is said")]
 pub(crate) fn pages() -> Vec<(PathBuf, String)> {
@@ -11,7 +11,8 @@ pub(crate) fn pages() -> Vec<(PathBuf, String)> {
         eprintln!("skipped: {} is no clone of the repository, so it has no pages to look at", root.display());
         return Vec::new();
     }
-    let mut files = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
+    let known = ["README.md", "CONTRIBUTING.md", "crates/limitpoint/README.md", "crates/limitpoint-cli/README.md"];
+    let mut files = known.map(|name| root.join(name)).to_vec();
     let mut folders = vec![root.join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder of pages") {
