@@ -122,7 +122,7 @@ impl ByteImages {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ImageFolder {
-    /// The folder; by default below the folder of data sets, see [`data_folder`].
+    /// The folder; by default its own in the folder of data sets.
     pub dir: Option<PathBuf>,
     /// Classes that become +1 and −1; all classes if absent.
     pub pair: Option<[usize; 2]>,

@@ -133,3 +133,33 @@ pub(super) fn describe(split: &DataSplit) -> DataRecord {
         sha256: hexadecimal(&digest),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::File;
+
+    #[test]
+    fn data_are_found_in_the_folder_that_is_passed_and_in_no_other() {
+        let root = std::env::temp_dir().join(format!("limitpoint-locate-{}", std::process::id()));
+        let spec = DataSpec::File(File::at("no-such-folder/points.csv"));
+        let folders = ["a", "b"].map(|name| root.join(name));
+        for (folder, label) in folders.iter().zip(["1", "-1"]) {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join("points.csv"), format!("0.5,2,{label}\n-0.5,1,-1\n")).unwrap();
+        }
+        let known = |folder| Known { data_folder: folder, ..Known::default() };
+        let [first, second] = folders.each_ref().map(|folder| {
+            let (split, record) = find_data(&spec, 0, &known(Some(folder)), Path::new("")).unwrap();
+            assert_eq!(split.train.len(), 2);
+            record.sha256
+        });
+        assert_ne!(first, second, "each folder has its own file");
+        let error = find_data(&spec, 0, &known(None), Path::new("")).unwrap_err();
+        assert!(matches!(&error, RunError::NoData { tried, .. } if tried.len() == 1), "{error}");
+        // other data than those of the run are refused where they are found
+        let wanted = Known { sha256: Some(&first), ..known(Some(&folders[1])) };
+        assert!(matches!(find_data(&spec, 0, &wanted, Path::new("")), Err(RunError::OtherData { .. })));
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}
