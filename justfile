@@ -1,6 +1,8 @@
 # The daily commands; `just` lists them, `just --list` too. Each is one or two lines of cargo, so `just` itself is a convenience:
 # install it with `cargo install just`, or copy the line.
 
+set positional-arguments
+
 # what there is
 default:
     @just --list --unsorted
@@ -11,11 +13,11 @@ build:
 
 # run the program: just run digits optimiser=adam
 run *arguments:
-    cargo run --release -- run {{arguments}}
+    cargo run --release -- run "$@"
 
 # the tests of one library module or of all: just quick norms::
 quick *filter:
-    cargo test --release --lib --bins -- {{filter}}
+    cargo test --release --lib --bins -- "$@"
 
 # everything that tests: units, laws, layering, the command line, documentation
 test:
@@ -37,15 +39,15 @@ reference:
 
 # steps per second of the four workloads; just bench --python PYTHON compares with other engines
 bench *arguments:
-    cargo run --release -- bench {{arguments}}
+    cargo run --release -- bench "$@"
 
 # the same steps, timed by criterion
 criterion *arguments:
-    cargo bench -p limitpoint --bench steps -- {{arguments}}
+    cargo bench -p limitpoint --bench steps -- "$@"
 
 # claims of the papers: just reproduce B.thm5 --checks
 reproduce *arguments:
-    cargo run --release -- reproduce {{arguments}}
+    cargo run --release -- reproduce "$@"
 
 # the archives that would be published, built from what is in them
 package:
@@ -57,4 +59,4 @@ dependencies:
 
 # everything that is checked before a change is accepted, or the steps that are named: just ci fmt clippy
 ci *steps:
-    .ci/run {{steps}}
+    .ci/run "$@"
