@@ -7,6 +7,8 @@ mod values;
 
 #[cfg(test)]
 mod examples_tests;
+#[cfg(test)]
+mod pages_tests;
 
 use std::process::ExitCode;
 

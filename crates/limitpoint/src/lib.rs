@@ -79,3 +79,8 @@ pub mod fingerprint;
 pub mod report;
 
 pub use error::{Error, Result};
+
+/// The program in the crate's README is run with the other examples of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -8,7 +8,7 @@ use limitpoint::advice::{
     Architecture, LayerAdvice, LimitMargin, MirrorAdvice, MirrorFamily, Purpose, RecipeAdvice, advise_mirror,
     margin_bound,
 };
-use limitpoint::data::Inputs;
+use limitpoint::data::{Inputs, data_folder};
 use limitpoint::engine::Compute;
 use limitpoint::experiments::{Recipe, RecipeSource, plan};
 use limitpoint::models::Initialiser;
@@ -131,7 +131,9 @@ fn of_experiment(name: &str, overrides: &[String]) -> anyhow::Result<Subject> {
         points => bail!("the overrides make {} networks; give one value for each setting", points.len()),
     };
     let seed = recipe.data_seed.or_else(|| recipe.seeds.first().copied()).unwrap_or_default();
-    let data = recipe.data.load(&Streams::new(seed)).with_context(|| format!("the data of '{name}'"))?.train;
+    let placed = recipe.data.placed(data_folder().as_deref());
+    let split = placed.and_then(|data| data.load(&Streams::new(seed)));
+    let data = split.with_context(|| format!("the data of '{name}'"))?.train;
     let objective = Objective::new(&data, &recipe.model, &recipe.loss, recipe.reduction, Compute::default())?;
     let network = Architecture::of_layout(objective.layout(), objective.homogeneity(), &recipe.initialiser)
         .with_context(|| format!("no advice for '{name}'"))?;

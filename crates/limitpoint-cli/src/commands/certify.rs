@@ -12,7 +12,7 @@ use limitpoint::experiments::{
 use limitpoint::norms::NormSpec;
 use serde_json::{Value, json};
 
-use super::run::use_data_folder;
+use super::data::data_folder;
 use super::{print, report, say};
 use crate::args::Format;
 use crate::outcome::NO;
@@ -44,7 +44,7 @@ pub struct Certify {
 
 /// Runs the verb.
 pub fn run(arguments: &Certify) -> anyhow::Result<ExitCode> {
-    use_data_folder(arguments.data_dir.as_deref());
+    let data_folder = data_folder(arguments.data_dir.as_deref());
     let folders = run_folders(&arguments.run)?;
     if arguments.weights.is_some() && folders.as_slice() != [arguments.run.clone()] {
         bail!(
@@ -57,6 +57,7 @@ pub fn run(arguments: &Certify) -> anyhow::Result<ExitCode> {
         norm: arguments.norm.clone(),
         tolerances: Tolerances { gap: arguments.tolerance, ..Tolerances::default() },
         weights: arguments.weights.clone(),
+        data_folder: data_folder.clone(),
     };
     let (mut text, mut output, mut all) = (String::new(), Vec::new(), true);
     for folder in &folders {
@@ -77,7 +78,7 @@ pub fn run(arguments: &Certify) -> anyhow::Result<ExitCode> {
         }
     }
     if folders.as_slice() != [arguments.run.clone()] {
-        refresh(&arguments.run)?;
+        refresh(&arguments.run, data_folder)?;
     }
     match arguments.format {
         Format::Json => print(&(serde_json::to_string_pretty(&output)? + "\n"))?,
@@ -106,8 +107,8 @@ fn answer(certificate: &Certificate, path: &Path) -> anyhow::Result<Value> {
 }
 
 /// Of an experiment: solves for the lines of the report, and writes a report that is there anew.
-fn refresh(folder: &Path) -> anyhow::Result<()> {
-    Experiment::open(folder)?.judge(folder, LARGEST_LINE)?;
+fn refresh(folder: &Path, data_folder: Option<PathBuf>) -> anyhow::Result<()> {
+    Experiment::open(folder)?.with_data_folder(data_folder).judge(folder, LARGEST_LINE)?;
     if folder.join("report.html").exists() {
         let record = ExperimentRecord::load(folder)?;
         report::write_page(&record, &analyse(&record), folder)?;

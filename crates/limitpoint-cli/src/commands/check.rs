@@ -8,7 +8,7 @@ use clap::Args;
 use limitpoint::experiments::check_certificate;
 use serde_json::json;
 
-use super::run::use_data_folder;
+use super::data::data_folder;
 use super::{certify, print};
 use crate::args::Format;
 use crate::outcome;
@@ -29,10 +29,11 @@ pub struct Check {
 
 /// Runs the verb.
 pub fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
-    use_data_folder(arguments.data_dir.as_deref());
+    let data_folder = data_folder(arguments.data_dir.as_deref());
     let (mut text, mut output, mut all, mut valid) = (String::new(), Vec::new(), true, true);
     for path in &arguments.certificates {
-        let checked = check_certificate(path).with_context(|| format!("cannot check {}", path.display()))?;
+        let checked = check_certificate(path, data_folder.as_deref())
+            .with_context(|| format!("cannot check {}", path.display()))?;
         all &= checked.is_certified();
         valid &= checked.disagreements.is_empty();
         let complaints: Vec<String> = checked.disagreements.iter().map(ToString::to_string).collect();

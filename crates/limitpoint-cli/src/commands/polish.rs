@@ -9,8 +9,8 @@ use limitpoint::experiments::{PolishedRun, polish_run, run_folders};
 use limitpoint::norms::NormSpec;
 use serde_json::{Value, json};
 
+use super::data::data_folder;
 use super::print;
-use super::run::use_data_folder;
 use crate::args::Format;
 use crate::outcome::NO;
 use crate::values;
@@ -39,11 +39,11 @@ pub struct Polish {
 
 /// Runs the verb.
 pub fn run(arguments: &Polish) -> anyhow::Result<ExitCode> {
-    use_data_folder(arguments.data_dir.as_deref());
+    let data_folder = data_folder(arguments.data_dir.as_deref());
     let settings = PolishSettings { target: arguments.target, rounds: arguments.rounds, ..PolishSettings::default() };
     let (mut text, mut output, mut all) = (String::new(), Vec::new(), true);
     for folder in run_folders(&arguments.run)? {
-        let run = polish_run(&folder, arguments.norm.as_ref(), &settings)?;
+        let run = polish_run(&folder, arguments.norm.as_ref(), &settings, data_folder.as_deref())?;
         all &= run.is_polished();
         text += &describe(&run);
         output.push(answer(&run));

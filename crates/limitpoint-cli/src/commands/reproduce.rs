@@ -9,6 +9,7 @@ use limitpoint::experiments::write_atomically;
 use limitpoint::report::{gallery, sketch_figure};
 use serde_json::json;
 
+use super::data::data_folder;
 use super::{print, say};
 use crate::args::Format;
 use crate::outcome::NO;
@@ -31,6 +32,9 @@ pub struct Reproduce {
     /// Where claims.json, gallery.html and figures/ are written.
     #[arg(long, value_name = "FOLDER", default_value = "runs/reproduce")]
     pub out: PathBuf,
+    /// Folder with data sets, for claims about MNIST; the environment variable LIMITPOINT_DATA otherwise.
+    #[arg(long, value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -59,7 +63,8 @@ pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
     let lab = Lab::new(match arguments.scale {
         ScaleWord::Quick => Scale::Quick,
         ScaleWord::Full => Scale::Full,
-    });
+    })
+    .with_mnist(mnist(arguments.data_dir.as_deref()));
     let mut records = Vec::new();
     for claim in &chosen {
         let record = claim.run(&lab);
@@ -78,6 +83,12 @@ pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(if expected == records.len() { ExitCode::SUCCESS } else { ExitCode::from(NO) })
+}
+
+/// Where MNIST is: in the folder of data sets, or in the one that several programs share.
+fn mnist(chosen: Option<&Path>) -> Option<PathBuf> {
+    let shared = std::env::var_os("LIMITPOINT_SHARED_DATA").map(PathBuf::from);
+    data_folder(chosen).into_iter().chain(shared).map(|folder| folder.join("mnist")).find(|folder| folder.is_dir())
 }
 
 /// The claims that ids name, each once, in the order of the papers.

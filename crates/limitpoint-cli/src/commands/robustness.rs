@@ -12,7 +12,7 @@ use limitpoint::report::{robustness_figures, robustness_page};
 use limitpoint::robustness::{AttackSpec, Quartiles};
 use serde_json::{Value, json};
 
-use super::run::use_data_folder;
+use super::data::data_folder;
 use super::{print, say};
 use crate::args::Format;
 use crate::values;
@@ -66,7 +66,6 @@ pub enum Split {
 
 /// Runs the verb.
 pub fn run(arguments: &RobustnessArguments) -> anyhow::Result<ExitCode> {
-    use_data_folder(arguments.data_dir.as_deref());
     let options = options(arguments)?;
     if let Some(folder) = &arguments.out {
         // before the work, not after
@@ -118,7 +117,8 @@ fn options(arguments: &RobustnessArguments) -> anyhow::Result<RobustnessOptions>
         Split::Both => vec![Part::Train, Part::Test],
     };
     let threads = values::threads(arguments.threads, false);
-    Ok(RobustnessOptions { attacks, parts, count: Some(arguments.count), bounds, threads })
+    let data_folder = data_folder(arguments.data_dir.as_deref());
+    Ok(RobustnessOptions { attacks, parts, count: Some(arguments.count), bounds, threads, data_folder })
 }
 
 fn part(part: Part) -> &'static str {

@@ -13,6 +13,7 @@ use limitpoint::experiments::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::data::data_folder;
 use super::progress::{Lines, Silence};
 use super::{in_one_line, print, print_as_is, report, say, table};
 use crate::args::Format;
@@ -104,7 +105,7 @@ pub fn run(arguments: &Run) -> anyhow::Result<ExitCode> {
         None if arguments.resume => (Path::new("runs").join(&plan.name), false),
         None => (free_folder(&plan.name)?, true),
     };
-    let outcome = execute(&experiment, &folder, &arguments.shared);
+    let outcome = execute(experiment, &folder, &arguments.shared);
     if made && outcome.is_err() {
         // a folder in which nothing was written is of no use
         let _ = std::fs::remove_dir(&folder);
@@ -141,13 +142,12 @@ fn print_config(plan: &Plan, format: Format) -> anyhow::Result<ExitCode> {
 
 /// Runs the verb `resume`.
 pub fn resume(arguments: &Resume) -> anyhow::Result<ExitCode> {
-    use_data_folder(arguments.shared.data_dir.as_deref());
     let mut experiment = Experiment::open(&arguments.folder)
         .with_context(|| format!("{} holds no experiment to resume", arguments.folder.display()))?;
     if !arguments.overrides.is_empty() {
         experiment = experiment.with_later_stop(&arguments.overrides)?;
     }
-    execute(&experiment, &arguments.folder, &arguments.shared)
+    execute(experiment, &arguments.folder, &arguments.shared)
 }
 
 /// A new experiment goes where there is nothing, or nothing but what was left when one was killed as it began.
@@ -192,8 +192,8 @@ struct Output<'a> {
     failures: Vec<limitpoint::experiments::FailedRun>,
 }
 
-fn execute(experiment: &Experiment, folder: &Path, shared: &Shared) -> anyhow::Result<ExitCode> {
-    use_data_folder(shared.data_dir.as_deref());
+fn execute(experiment: Experiment, folder: &Path, shared: &Shared) -> anyhow::Result<ExitCode> {
+    let experiment = experiment.with_data_folder(data_folder(shared.data_dir.as_deref()));
     let threads = values::threads(shared.threads, shared.quiet);
     let interrupt = catch_interrupts()?;
     let labels: Vec<String> = experiment.tasks().iter().map(|task| task.label.name.clone()).collect();
@@ -241,14 +241,6 @@ fn execute(experiment: &Experiment, folder: &Path, shared: &Shared) -> anyhow::R
     }
     let healthy = manifests.iter().all(|manifest| manifest.healthy);
     Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(outcome::NO) })
-}
-
-/// Tells the loaders where data sets are.
-pub fn use_data_folder(folder: Option<&Path>) {
-    if let Some(folder) = folder {
-        // SAFETY: called before any thread is started.
-        unsafe { std::env::set_var("LIMITPOINT_DATA", folder) };
-    }
 }
 
 /// The first Ctrl-C asks all runs to stop with a checkpoint, the second ends at once.

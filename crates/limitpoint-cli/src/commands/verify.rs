@@ -7,7 +7,7 @@ use clap::Args;
 use limitpoint::experiments::{Damage, verify};
 use serde_json::json;
 
-use super::run::use_data_folder;
+use super::data::data_folder;
 use super::{print, say};
 use crate::args::Format;
 
@@ -30,10 +30,10 @@ pub struct Verify {
 
 /// Runs the verb.
 pub fn run(arguments: &Verify) -> anyhow::Result<ExitCode> {
-    use_data_folder(arguments.data_dir.as_deref());
+    let data_folder = data_folder(arguments.data_dir.as_deref());
     let (mut text, mut output, mut whole) = (String::new(), Vec::new(), true);
     for folder in &arguments.folders {
-        let found = verify(folder)?;
+        let found = verify(folder, data_folder.as_deref())?;
         whole &= found.damage.is_empty();
         for note in &found.notes {
             say(note);

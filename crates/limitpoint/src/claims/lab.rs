@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::ClaimError;
-use crate::data::{DataSplit, Dataset, data_folder};
+use crate::data::{DataSplit, Dataset};
 use crate::driver::{Process, run};
 use crate::engine::Compute;
 use crate::experiments::{RecipeSource, Task, plan};
@@ -50,6 +50,7 @@ impl Scale {
 #[derive(Debug)]
 pub struct Lab {
     scale: Scale,
+    mnist: Option<PathBuf>,
     shelf: Mutex<BTreeMap<String, Slot>>,
 }
 
@@ -86,7 +87,13 @@ impl Finished {
 impl Lab {
     /// A laboratory that runs claims at this scale.
     pub fn new(scale: Scale) -> Self {
-        Self { scale, shelf: Mutex::default() }
+        Self { scale, mnist: None, shelf: Mutex::default() }
+    }
+
+    /// The same, with the folder that holds MNIST; claims about images use the embedded digits without.
+    #[must_use]
+    pub fn with_mnist(self, folder: Option<PathBuf>) -> Self {
+        Self { mnist: folder, ..self }
     }
 
     /// What several claims look at, made when the first of them asks. The name tells it from all other results; it must
@@ -114,10 +121,9 @@ impl Lab {
         self.scale
     }
 
-    /// Where MNIST is: in the folder of downloaded data, or in the one that several programs share.
-    pub(super) fn mnist_folder() -> Option<PathBuf> {
-        let shared = std::env::var_os("LIMITPOINT_SHARED_DATA").map(PathBuf::from);
-        data_folder().into_iter().chain(shared).map(|folder| folder.join("mnist")).find(|folder| folder.is_dir())
+    /// Where MNIST is, if it is here.
+    pub(super) fn mnist(&self) -> Option<PathBuf> {
+        self.mnist.clone()
     }
 
     /// One number at quick scale, another at full scale.

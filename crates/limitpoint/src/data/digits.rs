@@ -1,5 +1,8 @@
 //! The 1797 handwritten 8×8 digits that travel inside the program.
 
+use std::io::Read;
+
+use flate2::read::DeflateDecoder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +11,18 @@ use super::{DataError, Dataset, Normalisation, Targets};
 use crate::linalg::Matrix;
 use crate::numeric::Streams;
 
+/// Grey values 0 … 16 of all images, row by row, then their labels 0 … 9, a byte each, deflated. Origin and licence are
+/// in `assets/digits.LICENSE`.
+const EMBEDDED: &[u8] = include_bytes!("assets/digits.deflate");
+/// Number of images.
+const COUNT: usize = 1797;
+/// Pixels of an image.
+const PIXELS: usize = 64;
+
 /// Real images without a download: 8×8 pixels in [0, 1], ten classes or one pair of them.
 ///
-/// The test part of the "Optical Recognition of Handwritten Digits" data (Alpaydin and Kaynak 1998, UCI repository);
-/// the stored grey values 0 … 16 are divided by 16. Train and test are told apart by the stream `split`.
+/// The test part of the "Optical Recognition of Handwritten Digits" data (Alpaydin and Kaynak 1998, UCI repository,
+/// CC BY 4.0), which scikit-learn's `load_digits` has too; the stored grey values 0 … 16 are divided by 16. Train and test are told apart by the stream `split`.
 ///
 /// | setting | default | purpose |
 /// |---|---|---|
@@ -43,10 +54,13 @@ pub struct Digits {
 impl Digits {
     /// All 1797 images, in their own order.
     pub fn all() -> Result<Dataset, DataError> {
-        let digits = smartcore::dataset::digits::load_dataset();
-        let data = digits.data.iter().map(|&grey| f64::from(grey) / 16.0).collect();
-        let labels = digits.target.iter().map(|&label| label as usize).collect();
-        let inputs = Matrix { rows: digits.num_samples, cols: digits.num_features, data };
+        let mut bytes = Vec::with_capacity(COUNT * (PIXELS + 1));
+        // what is embedded is whole: a test compares its SHA-256
+        DeflateDecoder::new(EMBEDDED).read_to_end(&mut bytes).expect("the embedded digits are whole");
+        let (greys, labels) = bytes.split_at(COUNT * PIXELS);
+        let data = greys.iter().map(|&grey| f64::from(grey) / 16.0).collect();
+        let labels = labels.iter().map(|&label| usize::from(label)).collect();
+        let inputs = Matrix { rows: COUNT, cols: PIXELS, data };
         Dataset::new("digits", inputs, Targets::Classes { labels, count: 10 }, vec![8, 8])
     }
 
@@ -67,6 +81,8 @@ impl Digits {
 
 #[cfg(test)]
 mod tests {
+    use sha2::{Digest, Sha256};
+
     use super::*;
 
     #[test]
@@ -82,6 +98,18 @@ mod tests {
         let first: Vec<f64> = all.dense().unwrap().row(0)[..8].iter().map(|x| x * 16.0).collect();
         assert_eq!(first, [0.0, 0.0, 5.0, 13.0, 9.0, 1.0, 0.0, 0.0]);
         assert!(all.dense().unwrap().data.iter().all(|x| (0.0..=1.0).contains(x)));
+    }
+
+    #[test]
+    fn every_bit_of_the_digits_is_as_ever() {
+        let all = Digits::all().unwrap();
+        let mut digest = Sha256::new();
+        all.dense().unwrap().data.iter().for_each(|x| digest.update(x.to_le_bytes()));
+        let Targets::Classes { labels, .. } = &all.targets else { panic!("ten classes") };
+        labels.iter().for_each(|&label| digest.update((label as u64).to_le_bytes()));
+        let sum: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        // of the grey values in the crate smartcore 0.7.0, divided by 16, and its labels, by Python's hashlib
+        assert_eq!(sum, "5889d26819cf830d070975af3c711419825fa0a078137b3d80b8e7d06bd58da0");
     }
 
     #[test]

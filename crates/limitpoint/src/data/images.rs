@@ -2,7 +2,7 @@
 //!
 //! MNIST as `f64` takes 376 MB, as bytes 47 MB; so subsets are drawn on the bytes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,12 @@ use crate::numeric::{RandomStream, Streams};
 /// The environment variable that names the folder of downloaded datasets.
 const DATA_VARIABLE: &str = "LIMITPOINT_DATA";
 
-/// The folder of downloaded data sets, one subfolder each: `LIMITPOINT_DATA`, else `limitpoint` in the user's cache
+/// The usual folder of downloaded data sets, one subfolder each: `LIMITPOINT_DATA`, else `limitpoint` in the user's cache
 /// folder (`XDG_CACHE_HOME`, else `~/.cache`, or `LOCALAPPDATA` on Windows); none where no such variable is set.
+///
+/// Nothing in this library looks there by itself: whoever wants it passes it on, for example to [`DataSpec::placed`].
+///
+/// [`DataSpec::placed`]: super::DataSpec::placed
 ///
 /// ```
 /// if let Some(folder) = limitpoint::data::data_folder() {
@@ -107,7 +111,7 @@ impl ByteImages {
 ///
 /// | setting | default | purpose |
 /// |---|---|---|
-/// | `dir` | `mnist`, `fashion-mnist` or `cifar10` in [`data_folder`] | the folder, from the recipe's own on |
+/// | `dir` | `mnist`, `fashion-mnist` or `cifar10` in the folder of data sets | the folder, from the recipe's own on |
 /// | `pair` | all ten classes | `[a, b]`: the binary task a (+1) against b (−1) |
 /// | `count` | all | number of training images, drawn at random |
 /// | `test-count` | all | number of test images; 0 for no test set |
@@ -118,7 +122,7 @@ impl ByteImages {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ImageFolder {
-    /// The folder; by default below [`data_folder`].
+    /// The folder; by default its own in the folder of data sets.
     pub dir: Option<PathBuf>,
     /// Classes that become +1 and −1; all classes if absent.
     pub pair: Option<[usize; 2]>,
@@ -137,12 +141,12 @@ pub struct ImageFolder {
 }
 
 impl ImageFolder {
-    /// The folder, from the settings or the environment.
-    pub(super) fn folder(&self, subfolder: &str) -> Result<PathBuf, DataError> {
+    /// The folder that the settings name, else `subfolder` of the folder of data sets.
+    pub(super) fn folder(&self, subfolder: &str, data_folder: Option<&Path>) -> Result<PathBuf, DataError> {
         if let Some(dir) = &self.dir {
             return Ok(dir.clone());
         }
-        let searched = data_folder().map(|root| root.join(subfolder));
+        let searched = data_folder.map(|root| root.join(subfolder));
         match searched {
             Some(folder) if folder.is_dir() => Ok(folder),
             searched => Err(DataError::Missing {

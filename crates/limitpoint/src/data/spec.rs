@@ -87,7 +87,8 @@ pub enum DataSpec {
 }
 
 impl DataSpec {
-    /// Generates or reads the examples; the same spec and seed give the same bits.
+    /// Generates or reads the examples; the same spec and seed give the same bits. A well-known set of images is read from
+    /// the folder its settings name, see [`DataSpec::placed`].
     pub fn load(&self, streams: &Streams) -> Result<DataSplit, DataError> {
         match self {
             Self::Gaussians(spec) => spec.generate(streams),
@@ -99,22 +100,42 @@ impl DataSpec {
             Self::Digits(spec) => spec.load(streams),
             Self::Points(spec) => spec.load(),
             Self::Mnist(spec) => {
-                let folder = spec.folder("mnist")?;
+                let folder = spec.folder("mnist", None)?;
                 spec.load(streams, |test| idx::mnist(&folder, test))
             }
             Self::FashionMnist(spec) => {
-                let folder = spec.folder("fashion-mnist")?;
+                let folder = spec.folder("fashion-mnist", None)?;
                 spec.load(streams, |test| {
                     let images = idx::mnist(&folder, test)?;
                     Ok(ByteImages { name: format!("fashion-{}", images.name), ..images })
                 })
             }
             Self::Cifar10(spec) => {
-                let folder = spec.folder("cifar10")?;
+                let folder = spec.folder("cifar10", None)?;
                 spec.load(streams, |test| cifar::cifar10(&folder, test))
             }
             Self::File(spec) => spec.load(streams),
         }
+    }
+
+    /// The same examples, with the folder of a well-known set of images named: its own in `data_folder`, unless the
+    /// settings name one. Refuses a set that is not there.
+    ///
+    /// ```
+    /// use limitpoint::data::{DataSpec, ImageFolder};
+    /// let spec = DataSpec::Mnist(ImageFolder::default());
+    /// let error = spec.placed(Some("/nowhere".as_ref())).unwrap_err().to_string();
+    /// assert!(error.contains("/nowhere/mnist"), "{error}");
+    /// let named = DataSpec::Mnist(ImageFolder { dir: Some("here".into()), ..Default::default() });
+    /// assert_eq!(named.placed(None)?, named);
+    /// # Ok::<(), limitpoint::data::DataError>(())
+    /// ```
+    pub fn placed(&self, data_folder: Option<&Path>) -> Result<Self, DataError> {
+        let mut placed = self.clone();
+        if let Self::Mnist(folder) | Self::FashionMnist(folder) | Self::Cifar10(folder) = &mut placed {
+            folder.dir = Some(folder.folder(self.key(), data_folder)?);
+        }
+        Ok(placed)
     }
 
     /// The files and folders that the settings name.

@@ -38,6 +38,8 @@ pub struct CertifyOptions {
     pub tolerances: Tolerances,
     /// Other weights than those the run ended with, in a safetensors file.
     pub weights: Option<PathBuf>,
+    /// The folder of data sets, where data that the run does not find are looked for.
+    pub data_folder: Option<PathBuf>,
 }
 
 /// The folders of the runs in `folder`: those of an experiment, or itself if it is a run's.
@@ -65,7 +67,7 @@ pub(super) struct OpenedRun {
 
 impl OpenedRun {
     /// Opens a run's folder and checks all that is in it; `weights` names another file than its final checkpoint.
-    pub(super) fn load(folder: &Path, weights: Option<&Path>) -> Result<Self, RunError> {
+    pub(super) fn load(folder: &Path, weights: Option<&Path>, data_folder: Option<&Path>) -> Result<Self, RunError> {
         let path = weights.map_or_else(|| folder.join("checkpoints").join(Checkpoints::FINAL), Path::to_path_buf);
         let unfinished =
             || RunError::Unfinished { folder: folder.to_path_buf(), file: "checkpoints/final.safetensors" };
@@ -77,7 +79,7 @@ impl OpenedRun {
         }
         let task = Task { label: manifest.label.clone(), recipe: read_config(folder)? };
         let seed = data_seed(&task);
-        let known = Known { sha256: Some(&manifest.data.sha256), files: &manifest.data_files };
+        let known = Known { sha256: Some(&manifest.data.sha256), files: &manifest.data_files, data_folder };
         let (split, _) = find_data(&task.recipe.data, seed, &known, folder)?;
         let layout = layout(&task.recipe.model, &split.train)?;
         let weights = load_weights(&path, &layout)?;
@@ -88,7 +90,8 @@ impl OpenedRun {
 /// Judges a finished run; writes nothing.
 pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificate, RunError> {
     options.tolerances.check().map_err(crate::certificates::DocumentError::from)?;
-    let OpenedRun { task, seed, split, layout, weights } = OpenedRun::load(folder, options.weights.as_deref())?;
+    let OpenedRun { task, seed, split, layout, weights } =
+        OpenedRun::load(folder, options.weights.as_deref(), options.data_folder.as_deref())?;
     let record = describe(&split);
     let (data, model) = (&split.train, &task.recipe.model);
     let claim = claim(&task, data, options.norm.as_ref())?;
@@ -169,16 +172,16 @@ impl CheckedCertificate {
 }
 
 /// Checks a certificate from its data and weights alone: their SHA-256, every number of the evidence, the verdict.
-pub fn check_certificate(path: &Path) -> Result<CheckedCertificate, RunError> {
+pub fn check_certificate(path: &Path, data_folder: Option<&Path>) -> Result<CheckedCertificate, RunError> {
     let certificate = Certificate::from_json(&read_text(path)?)?;
     let home = path.parent().unwrap_or(Path::new(""));
     // where the run's folder was moved away from its data, its manifest knows where they were
     let files = RunManifest::load(home).map_or_else(|_| Vec::new(), |manifest| manifest.data_files);
     let (spec, seed) = (in_full(&certificate.data.spec, home), certificate.data.seed);
-    let known = Known { sha256: Some(&certificate.data.sha256), files: &files };
+    let known = Known { sha256: Some(&certificate.data.sha256), files: &files, data_folder };
     let (split, record) = match find_data(&spec, seed, &known, home) {
         // that they are others is a finding, and so is all that follows
-        Err(RunError::OtherData { .. }) => find_data(&spec, seed, &Known { sha256: None, files: &files }, home)?,
+        Err(RunError::OtherData { .. }) => find_data(&spec, seed, &Known { sha256: None, ..known }, home)?,
         other => other?,
     };
     let layout = layout(&certificate.model, &split.train)?;

@@ -30,6 +30,8 @@ pub struct Experiment {
     pub(super) tasks: Vec<Task>,
     /// Whether the stop rules are later than those in the folder.
     pub(super) later: bool,
+    /// The folder of data sets.
+    data_folder: Option<PathBuf>,
 }
 
 /// How an experiment is run.
@@ -67,7 +69,7 @@ impl Experiment {
         if tasks.is_empty() {
             return Err(RunError::Nothing);
         }
-        Ok(Self { name: name.to_owned(), recipe, tasks, later: false })
+        Ok(Self { name: name.to_owned(), recipe, tasks, later: false, data_folder: None })
     }
 
     /// Takes up an experiment from its folder.
@@ -79,7 +81,13 @@ impl Experiment {
             .into_iter()
             .map(|entry| Ok(Task { recipe: read_config(&folder.join(&entry.label.name))?, label: entry.label }))
             .collect::<Result<Vec<_>, RunError>>()?;
-        Ok(Self { name: manifest.name, recipe, tasks, later: false })
+        Ok(Self { name: manifest.name, recipe, tasks, later: false, data_folder: None })
+    }
+
+    /// The same, with the folder where well-known data sets are, and other data that are not where they should be.
+    #[must_use]
+    pub fn with_data_folder(self, data_folder: Option<PathBuf>) -> Self {
+        Self { data_folder, ..self }
     }
 
     /// The runs.
@@ -253,6 +261,7 @@ impl Experiment {
             let known = Known {
                 sha256: entry.map(|entry| entry.data_sha256.as_str()).filter(|sum| !sum.is_empty()),
                 files: entry.map_or(&[], |entry| &entry.data_files),
+                data_folder: self.data_folder.as_deref(),
             };
             let key = data_key(task);
             if sets.contains_key(&key) {

@@ -15,7 +15,7 @@ use super::manifest::RunManifest;
 use super::recipe::Recipe;
 use super::record::DataRecord;
 use super::task::Task;
-use crate::data::{DataError, DataSpec, DataSplit, Inputs, Targets, data_folder};
+use crate::data::{DataError, DataSpec, DataSplit, Inputs, Targets};
 use crate::numeric::Streams;
 
 /// Data and what is known about them.
@@ -28,6 +28,8 @@ pub(super) struct Known<'a> {
     pub sha256: Option<&'a str>,
     /// Where their files were.
     pub files: &'a [PathBuf],
+    /// The folder of data sets, where files that lie nowhere else are looked for too.
+    pub data_folder: Option<&'a Path>,
 }
 
 /// Generates or reads data; `folder` is that of the run, for messages.
@@ -39,7 +41,7 @@ pub(super) fn find_data(spec: &DataSpec, seed: u64, known: &Known, folder: &Path
             tried.push(missing.clone());
             continue;
         }
-        match candidate.load(&Streams::new(seed)) {
+        match candidate.placed(known.data_folder).and_then(|placed| placed.load(&Streams::new(seed))) {
             Ok(split) => {
                 let record = describe(&split);
                 if known.sha256.is_none_or(|expected| record.sha256 == expected) {
@@ -68,19 +70,20 @@ pub(super) fn find_data(spec: &DataSpec, seed: u64, known: &Known, folder: &Path
     }
 }
 
-/// The data a recipe trains on with one of its seeds, the first unless `seed` is given.
-pub fn experiment_data(recipe: &Recipe, seed: Option<u64>) -> Result<Loaded, RunError> {
+/// The data a recipe trains on with one of its seeds, the first unless `seed` is given; what it does not place itself is
+/// looked for in `data_folder`.
+pub fn experiment_data(recipe: &Recipe, seed: Option<u64>, data_folder: Option<&Path>) -> Result<Loaded, RunError> {
     let seed = recipe.data_seed.or(seed).or(recipe.seeds.first().copied()).unwrap_or(0);
-    find_data(&recipe.data, seed, &Known::default(), Path::new(""))
+    find_data(&recipe.data, seed, &Known { data_folder, ..Known::default() }, Path::new(""))
 }
 
 /// The data of a run's folder, checked to be those it was trained on; of an experiment's, those of its first run.
-pub fn run_data(folder: &Path) -> Result<Loaded, RunError> {
+pub fn run_data(folder: &Path, data_folder: Option<&Path>) -> Result<Loaded, RunError> {
     let folders = run_folders(folder)?;
     let folder = folders.first().map_or(folder, PathBuf::as_path);
     let manifest = RunManifest::load(folder)?;
     let task = Task { label: manifest.label, recipe: read_config(folder)? };
-    let known = Known { sha256: Some(&manifest.data.sha256), files: &manifest.data_files };
+    let known = Known { sha256: Some(&manifest.data.sha256), files: &manifest.data_files, data_folder };
     find_data(&task.recipe.data, data_seed(&task), &known, folder)
 }
 
@@ -95,7 +98,7 @@ fn candidates(spec: &DataSpec, known: &Known) -> Vec<DataSpec> {
         let mut files = known.files.iter();
         places.push(spec.with_paths(|path| files.next().cloned().unwrap_or_else(|| path.to_owned())));
     }
-    if let Some(folder) = data_folder() {
+    if let Some(folder) = known.data_folder {
         places.push(spec.with_paths(|path| folder.join(path.file_name().unwrap_or_default())));
     }
     places.dedup();
@@ -128,5 +131,35 @@ pub(super) fn describe(split: &DataSplit) -> DataRecord {
         test_examples: split.test.as_ref().map_or(0, crate::data::Dataset::len),
         input_shape: split.train.input_shape.clone(),
         sha256: hexadecimal(&digest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::File;
+
+    #[test]
+    fn data_are_found_in_the_folder_that_is_passed_and_in_no_other() {
+        let root = std::env::temp_dir().join(format!("limitpoint-locate-{}", std::process::id()));
+        let spec = DataSpec::File(File::at("no-such-folder/points.csv"));
+        let folders = ["a", "b"].map(|name| root.join(name));
+        for (folder, label) in folders.iter().zip(["1", "-1"]) {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join("points.csv"), format!("0.5,2,{label}\n-0.5,1,-1\n")).unwrap();
+        }
+        let known = |folder| Known { data_folder: folder, ..Known::default() };
+        let [first, second] = folders.each_ref().map(|folder| {
+            let (split, record) = find_data(&spec, 0, &known(Some(folder)), Path::new("")).unwrap();
+            assert_eq!(split.train.len(), 2);
+            record.sha256
+        });
+        assert_ne!(first, second, "each folder has its own file");
+        let error = find_data(&spec, 0, &known(None), Path::new("")).unwrap_err();
+        assert!(matches!(&error, RunError::NoData { tried, .. } if tried.len() == 1), "{error}");
+        // other data than those of the run are refused where they are found
+        let wanted = Known { sha256: Some(&first), ..known(Some(&folders[1])) };
+        assert!(matches!(find_data(&spec, 0, &wanted, Path::new("")), Err(RunError::OtherData { .. })));
+        std::fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -42,9 +42,15 @@ pub struct WarmStart {
 
 /// Polishes the weights a finished run ended with and writes `polished.safetensors` beside them.
 ///
-/// The norm is the one of the run's optimiser unless `norm` is given.
-pub fn polish_run(folder: &Path, norm: Option<&NormSpec>, settings: &PolishSettings) -> Result<PolishedRun, RunError> {
-    let opened = OpenedRun::load(folder, None)?;
+/// The norm is the one of the run's optimiser unless `norm` is given. Data that the run does not find are looked for in
+/// `data_folder`.
+pub fn polish_run(
+    folder: &Path,
+    norm: Option<&NormSpec>,
+    settings: &PolishSettings,
+    data_folder: Option<&Path>,
+) -> Result<PolishedRun, RunError> {
+    let opened = OpenedRun::load(folder, None, data_folder)?;
     let run = opened.task.label.name.clone();
     let refuse = |why: &str| RunError::NoClaim { run: run.clone(), why: why.to_owned() };
     let norm = match (norm, opened.task.measure()) {

@@ -35,6 +35,8 @@ pub struct RobustnessOptions {
     pub bounds: Option<[f64; 2]>,
     /// Threads.
     pub threads: usize,
+    /// The folder of data sets, where data that the run does not find are looked for.
+    pub data_folder: Option<PathBuf>,
 }
 
 /// How robust a run's weights are on one part of its data.
@@ -71,7 +73,7 @@ pub fn run_robustness(
     weights: Option<&Path>,
     options: &RobustnessOptions,
 ) -> Result<Vec<RunRobustness>, RunError> {
-    let opened = OpenedRun::load(folder, weights)?;
+    let opened = OpenedRun::load(folder, weights, options.data_folder.as_deref())?;
     let stem = weights.and_then(Path::file_stem).map(|stem| format!("/{}", stem.to_string_lossy()));
     let run = opened.task.label.name.clone() + &stem.unwrap_or_default();
     let sets: Vec<&Dataset> = std::iter::once(&opened.split.train).chain(&opened.split.test).collect();

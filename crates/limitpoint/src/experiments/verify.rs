@@ -71,24 +71,24 @@ impl Verification {
     }
 }
 
-/// Checks every file of an experiment's or a run's folder, and the data.
-pub fn verify(folder: &Path) -> Result<Verification, RunError> {
-    let found = look(folder);
+/// Checks every file of an experiment's or a run's folder, and the data, which are looked for in `data_folder` too.
+pub fn verify(folder: &Path, data_folder: Option<&Path>) -> Result<Verification, RunError> {
+    let found = look(folder, data_folder);
     let whole = found.as_ref().is_ok_and(|found| found.damage.is_empty());
     if whole || (Claim::owner(folder).is_none() && folder.parent().and_then(Claim::owner).is_none()) {
         return found;
     }
     // somebody writes there, and may have replaced a file together with its checksum
     std::thread::sleep(Duration::from_millis(200));
-    look(folder)
+    look(folder, data_folder)
 }
 
-fn look(folder: &Path) -> Result<Verification, RunError> {
+fn look(folder: &Path, data_folder: Option<&Path>) -> Result<Verification, RunError> {
     let mut found = Verification::default();
     if is_run(folder) {
-        verify_run(folder, &mut found)?;
+        verify_run(folder, data_folder, &mut found)?;
     } else if folder.join(MANIFEST_FILE).exists() || folder.join(CONFIG_FILE).exists() {
-        verify_experiment(folder, &mut found)?;
+        verify_experiment(folder, data_folder, &mut found)?;
     } else {
         let what = "holds no experiment and no run; name the folder that `limitpoint run` wrote";
         return Err(RecordError::refused(folder, what).into());
@@ -101,7 +101,7 @@ pub(super) fn is_run(folder: &Path) -> bool {
     folder.join("checkpoints").is_dir() || RunManifest::load(folder).is_ok()
 }
 
-fn verify_experiment(folder: &Path, found: &mut Verification) -> Result<(), RunError> {
+fn verify_experiment(folder: &Path, data_folder: Option<&Path>, found: &mut Verification) -> Result<(), RunError> {
     if let Some(owner) = Claim::owner(folder) {
         found.notes.push(format!("{} is being written by {owner}", folder.display()));
     }
@@ -115,7 +115,7 @@ fn verify_experiment(folder: &Path, found: &mut Verification) -> Result<(), RunE
         None => folders_in(folder).into_iter().filter(|path| is_run(path)).collect::<Vec<_>>(),
     };
     for run in runs {
-        finished &= verify_run(&run, found)?;
+        finished &= verify_run(&run, data_folder, found)?;
     }
     if found.take(JudgeRecord::load(folder))?.is_some_and(|record| record.is_none()) && finished {
         let what = "is missing; `limitpoint resume` writes it again";
@@ -136,7 +136,7 @@ fn verify_experiment(folder: &Path, found: &mut Verification) -> Result<(), RunE
 }
 
 /// Whether the run is finished.
-fn verify_run(folder: &Path, found: &mut Verification) -> Result<bool, RunError> {
+fn verify_run(folder: &Path, data_folder: Option<&Path>, found: &mut Verification) -> Result<bool, RunError> {
     let recipe = found.take(read_config(folder))?;
     found.files += 1;
     let manifest = match found.take(RunManifest::find(folder))? {
@@ -168,7 +168,7 @@ fn verify_run(folder: &Path, found: &mut Verification) -> Result<bool, RunError>
     }
     if let Some(recipe) = recipe.filter(|_| !manifest.data.sha256.is_empty()) {
         let task = Task { label: manifest.label.clone(), recipe };
-        let known = Known { sha256: Some(&manifest.data.sha256), files: &manifest.data_files };
+        let known = Known { sha256: Some(&manifest.data.sha256), files: &manifest.data_files, data_folder };
         match find_data(&task.recipe.data, data_seed(&task), &known, folder) {
             Ok(_) => {}
             Err(error) if error.is_damage() => {
@@ -177,12 +177,17 @@ fn verify_run(folder: &Path, found: &mut Verification) -> Result<bool, RunError>
             Err(error) => found.notes.push(format!("{}: the data were not checked: {error}", folder.display())),
         }
     }
-    verify_products(folder, &manifest, found)?;
+    verify_products(folder, &manifest, data_folder, found)?;
     Ok(manifest.status == Status::Finished)
 }
 
 /// What the judge made of a run.
-fn verify_products(folder: &Path, manifest: &RunManifest, found: &mut Verification) -> Result<(), RunError> {
+fn verify_products(
+    folder: &Path,
+    manifest: &RunManifest,
+    data_folder: Option<&Path>,
+    found: &mut Verification,
+) -> Result<(), RunError> {
     for path in files_in(folder, "safetensors") {
         found.files += 1;
         found.take(check_weights(&path))?;
@@ -195,7 +200,7 @@ fn verify_products(folder: &Path, manifest: &RunManifest, found: &mut Verificati
                 && certificate.run == manifest.label.name
                 && Some(&certificate.weights.sha256) != manifest.weights_sha256.as_ref()
         };
-        match check_certificate(&path) {
+        match check_certificate(&path, data_folder) {
             Ok(checked) if other_end(&checked) => found.notes.push(format!(
                 "{} is of other weights than those the run ended with; certify it again",
                 path.display()

@@ -2,7 +2,7 @@
 //!
 //! Vectors are plain slices. Matrices are row-major slices with a shape, owned by [`Matrix`] where ownership is needed.
 //! Decompositions are thin over faer, large products over `gemm`; the small fused products that the networks live on
-//! are in [`tile`], and [`Team`] shares them out over threads without changing a bit of the result.
+//! are in `tile`, and [`Team`] shares them out over threads without changing a bit of the result.
 
 mod aligned;
 mod cholesky;
@@ -15,7 +15,7 @@ mod real;
 mod scalar;
 mod sparse;
 mod team;
-pub mod tile;
+pub(crate) mod tile;
 mod vector;
 
 pub use aligned::Aligned;

@@ -1,9 +1,10 @@
 //! Small data sets and short ways to run.
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use limitpoint::claims::{Lab, Scale, find_claims};
-use limitpoint::data::{Dataset, Gaussians, Targets, TeacherStudent};
+use limitpoint::data::{Dataset, Gaussians, Targets, TeacherStudent, data_folder};
 use limitpoint::driver::{Batching, Descent, FlowRun, Process, run};
 use limitpoint::engine::Compute;
 use limitpoint::flows::{FlowSpec, Tolerance};
@@ -17,7 +18,11 @@ use limitpoint::optimisers::OptimiserSpec;
 use limitpoint::schedules::ScheduleSpec;
 
 /// What claims share is computed once for all tests.
-static LAB: LazyLock<Lab> = LazyLock::new(|| Lab::new(Scale::Quick));
+static LAB: LazyLock<Lab> = LazyLock::new(|| {
+    let shared = std::env::var_os("LIMITPOINT_SHARED_DATA").map(PathBuf::from);
+    let folders = data_folder().into_iter().chain(shared).map(|folder| folder.join("mnist"));
+    Lab::new(Scale::Quick).with_mnist(folders.into_iter().find(|folder| folder.is_dir()))
+});
 
 /// Tries a claim and its printed form, if it has one, and says which checks fail.
 pub fn try_out(id: &str) {

@@ -8,9 +8,9 @@ use limitpoint::data::to_npz;
 use limitpoint::experiments::{RecipeSource, experiment_data, plan, run_data, write_atomically};
 use serde_json::json;
 
+use super::data_folder;
 use crate::args::Format;
 use crate::commands::print;
-use crate::commands::run::use_data_folder;
 
 /// Arguments of `data export`.
 #[derive(Debug, Args)]
@@ -36,19 +36,19 @@ pub struct Export {
 
 /// Runs the action.
 pub fn run(arguments: &Export) -> anyhow::Result<()> {
-    use_data_folder(arguments.data_dir.as_deref());
+    let data_folder = data_folder(arguments.data_dir.as_deref());
     let folder = Path::new(&arguments.experiment);
     let (split, record) = if folder.is_dir() {
         if arguments.seed.is_some() || !arguments.overrides.is_empty() {
             bail!("a run has its data already; give --seed and settings with a recipe only");
         }
-        run_data(folder)?
+        run_data(folder, data_folder.as_deref())?
     } else {
         let plan = plan(&RecipeSource::find(&arguments.experiment)?, &arguments.overrides)?;
         if plan.points.len() > 1 {
             bail!("these settings are a sweep of {} recipes; export the data of one at a time", plan.points.len());
         }
-        experiment_data(&plan.base, arguments.seed)?
+        experiment_data(&plan.base, arguments.seed, data_folder.as_deref())?
     };
     write_atomically(&arguments.out, &to_npz(&split)?)?;
     match arguments.format {

@@ -140,12 +140,13 @@ pub fn presence(root: &Path) -> Vec<Presence> {
     KNOWN.iter().map(look).collect()
 }
 
-/// The folder of all data sets.
+/// The folder of all data sets: the one that was chosen with `--data-dir`, else that of the environment.
+pub fn data_folder(chosen: Option<&Path>) -> Option<PathBuf> {
+    chosen.map(Path::to_owned).or_else(limitpoint::data::data_folder)
+}
+
 fn root(chosen: Option<&Path>) -> anyhow::Result<PathBuf> {
-    chosen
-        .map(Path::to_owned)
-        .or_else(limitpoint::data::data_folder)
-        .context("no folder for data: neither LIMITPOINT_DATA nor HOME is set; name one with --data-dir")
+    data_folder(chosen).context("no folder for data: neither LIMITPOINT_DATA nor HOME is set; name one with --data-dir")
 }
 
 fn print_list(list: &ListSets) -> anyhow::Result<()> {

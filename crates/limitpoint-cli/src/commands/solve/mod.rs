@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use limitpoint::data::{Dataset, File, FileFormat, Task};
+use limitpoint::data::{Dataset, File, FileFormat, Task, data_folder};
 use limitpoint::experiments::{RecipeSource, plan};
 use limitpoint::norms::NormSpec;
 use limitpoint::numeric::Streams;
@@ -74,7 +74,7 @@ impl Source {
         let [point] = named.points.as_slice() else {
             bail!("'{}' names {} data sets, but one is solved at a time", self.data, named.points.len());
         };
-        Ok(point.recipe.data.load(&streams)?.train)
+        Ok(point.recipe.data.placed(data_folder().as_deref())?.load(&streams)?.train)
     }
 }
 

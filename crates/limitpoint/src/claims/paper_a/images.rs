@@ -35,7 +35,7 @@ impl Images {
 pub(super) fn images(lab: &Lab, pair: [usize; 2], seed: u64) -> Result<Arc<Images>, ClaimError> {
     lab.once(&format!("images {pair:?} {seed}"), || {
         let (count, halve) = lab.choose((20, true), (100, false));
-        let (spec, what) = match Lab::mnist_folder() {
+        let (spec, what) = match lab.mnist() {
             Some(dir) => {
                 let folder = ImageFolder {
                     dir: Some(dir),

@@ -113,7 +113,7 @@ struct Setting {
 
 impl Setting {
     fn of(lab: &Lab) -> Self {
-        let folder = (lab.scale() == Scale::Full).then(Lab::mnist_folder).flatten();
+        let folder = (lab.scale() == Scale::Full).then(|| lab.mnist()).flatten();
         match (lab.scale(), folder) {
             (Scale::Full, Some(folder)) => Self {
                 experiment: "d-mnist",
