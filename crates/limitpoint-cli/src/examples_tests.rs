@@ -66,8 +66,7 @@ fn runs_of(name: &str) -> Option<Vec<String>> {
     let built_in = name.strip_suffix("-2").unwrap_or(name);
     let source = RecipeSource::find(built_in).unwrap_or_else(|error| panic!("runs/{name}: {error}"));
     let plan = plan(&source, &[]).expect("a built-in experiment");
-    let points: Vec<_> = plan.points.into_iter().map(|point| (point.settings, point.recipe)).collect();
-    let experiment = Experiment::new(built_in, &points).expect("a built-in experiment");
+    let experiment = Experiment::new(&plan).expect("a built-in experiment");
     Some(experiment.tasks().iter().map(|task| task.label.name.clone()).collect())
 }
 

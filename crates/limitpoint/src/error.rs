@@ -58,6 +58,9 @@ pub enum Error {
     /// A run could not go on.
     #[error(transparent)]
     Driver(#[from] crate::driver::DriverError),
+    /// A training was refused.
+    #[error(transparent)]
+    Training(#[from] crate::training::TrainingError),
     /// An experiment file or an override was refused.
     #[error(transparent)]
     Recipe(#[from] crate::experiments::RecipeError),

@@ -1,5 +1,18 @@
 //! limitpoint tells you where an optimiser goes.
 //!
+//! ```
+//! use limitpoint::prelude::*;
+//!
+//! let data = Digits { classes: Some([0, 1]), count: Some(50), ..Default::default() }.load(&Streams::new(0))?.train;
+//! let run = Training::new(&data, ModelSpec::relu(&[32]))?
+//!     .optimiser("sign")?
+//!     .until_log10_loss(-100.0)
+//!     .run()?;
+//! println!("{} {}", run.margin("linf")?, run.certify("linf")?);
+//! # assert!(run.margin("linf")? > 0.0 && run.certify("linf")?.is_certified(), "{}", run.certify("linf")?);
+//! # Ok::<(), limitpoint::Error>(())
+//! ```
+//!
 //! Many solutions fit an overparameterised model's data; the geometry of the optimiser picks one of them.
 //! This crate trains linear models and homogeneous networks in any geometry, down to losses such as
 //! 10^−1000, and measures in which norm the margin grew. It reads as one arrow:
@@ -36,6 +49,7 @@
 //! | [`certificates`] | claim + evidence → verdict: KKT and tangent certificates, polishing, files |
 //! | [`driver`] | the loop: step, snapshot, observe, stop |
 //! | [`advice`] | step size and smoothing of mirror descent, from the shape of a network and its start |
+//! | [`training`] | the one way to train in memory: described, run, judged |
 //! | [`experiments`] | whole training problems put together from specifications |
 //! | [`claims`] | statements of the papers as experiments with a verdict |
 //! | [`mod@fingerprint`] | which geometry an optimiser maximises, read off a battery of probes |
@@ -72,11 +86,14 @@ pub mod diagnostics;
 pub mod driver;
 pub mod experiments;
 pub mod observers;
+pub mod training;
 
 pub mod claims;
 pub mod fingerprint;
 
 pub mod report;
+
+pub mod prelude;
 
 pub use error::{Error, Result};
 

@@ -31,6 +31,7 @@ const BELOW_CLAIMS: &[&str] = &[
     "robustness",
     "certificates",
     "advice",
+    "training",
     "experiments",
 ];
 
@@ -83,6 +84,26 @@ const TABLE: &[(&str, &[&str])] = &[
     // `schedules` because the loop asks them for steps and tells them the outcome; `diagnostics` only for `Point`,
     // which the loop fills in for observers
     ("driver", &["params", "objective", "optimisers", "flows", "observers", "schedules", "diagnostics"]),
+    // puts together what is run, runs it and asks the judge; files and folders are not known here
+    (
+        "training",
+        &[
+            "linalg",
+            "params",
+            "data",
+            "norms",
+            "losses",
+            "models",
+            "objective",
+            "schedules",
+            "optimisers",
+            "flows",
+            "diagnostics",
+            "observers",
+            "driver",
+            "certificates",
+        ],
+    ),
     (
         "experiments",
         &[
@@ -105,6 +126,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "reference",
             "robustness",
             "certificates",
+            "training",
         ],
     ),
     // runs experiments and asks the judge, so it stands above both
@@ -132,9 +154,12 @@ const TABLE: &[(&str, &[&str])] = &[
             "reference",
             "robustness",
             "certificates",
+            "training",
             "experiments",
         ],
     ),
+    // names for programs, and nothing else
+    ("prelude", BELOW_CLAIMS),
 ];
 
 /// Names re-exported at the crate root by `lib.rs`: they belong to `error`.

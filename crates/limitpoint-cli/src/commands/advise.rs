@@ -8,12 +8,9 @@ use limitpoint::advice::{
     Architecture, LayerAdvice, LimitMargin, MirrorAdvice, MirrorFamily, Purpose, RecipeAdvice, advise_mirror,
     margin_bound,
 };
-use limitpoint::data::{Inputs, data_folder};
-use limitpoint::engine::Compute;
+use limitpoint::data::Inputs;
 use limitpoint::experiments::{Recipe, RecipeSource, plan};
 use limitpoint::models::Initialiser;
-use limitpoint::numeric::Streams;
-use limitpoint::objective::Objective;
 use serde_json::json;
 
 use super::print;
@@ -130,11 +127,10 @@ fn of_experiment(name: &str, overrides: &[String]) -> anyhow::Result<Subject> {
         [point] => &point.recipe,
         points => bail!("the overrides make {} networks; give one value for each setting", points.len()),
     };
-    let seed = recipe.data_seed.or_else(|| recipe.seeds.first().copied()).unwrap_or_default();
-    let placed = recipe.data.placed(data_folder().as_deref());
-    let split = placed.and_then(|data| data.load(&Streams::new(seed)));
-    let data = split.with_context(|| format!("the data of '{name}'"))?.train;
-    let objective = Objective::new(&data, &recipe.model, &recipe.loss, recipe.reduction, Compute::default())?;
+    // the network is the same for all optimisers and starts
+    let task = plan.tasks().into_iter().next().with_context(|| format!("'{name}' has no runs"))?;
+    let data = task.data().with_context(|| format!("the data of '{name}'"))?.train;
+    let objective = task.setup()?.objective(&data)?;
     let network = Architecture::of_layout(objective.layout(), objective.homogeneity(), &recipe.initialiser)
         .with_context(|| format!("no advice for '{name}'"))?;
     let outputs = if objective.per_example() > 1 { 2 } else { 1 };

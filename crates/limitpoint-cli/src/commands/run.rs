@@ -93,8 +93,7 @@ pub fn run(arguments: &Run) -> anyhow::Result<ExitCode> {
     if arguments.print_config {
         return print_config(&plan, arguments.shared.format);
     }
-    let points: Vec<_> = plan.points.iter().map(|point| (point.settings.clone(), point.recipe.clone())).collect();
-    let experiment = Experiment::new(&plan.name, &points)?;
+    let experiment = Experiment::new(&plan)?;
     let (folder, made) = match &arguments.out {
         Some(folder) => {
             if !arguments.resume {

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,12 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::ClaimError;
 use crate::data::{DataSplit, Dataset};
-use crate::driver::{Process, run};
-use crate::engine::Compute;
+use crate::driver::Process;
 use crate::experiments::{RecipeSource, Task, plan};
-use crate::numeric::Streams;
 use crate::objective::Objective;
-use crate::observers::{Continue, Observer, Snapshot, StopReason};
+use crate::observers::Snapshot;
+use crate::training::{TrainedRun, Training};
 
 /// How much of a claim is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -57,23 +57,21 @@ pub struct Lab {
 /// Where one result stays; locked while it is made, so that it is made once.
 type Slot = Arc<Mutex<Option<Arc<dyn Any + Send + Sync>>>>;
 
-/// A run that ended.
+/// A run of an experiment that ended.
 #[derive(Debug, Clone)]
 pub struct Finished {
     /// What was run.
     pub task: Task,
-    /// On which data.
-    pub data: Dataset,
-    /// Where it started.
-    pub start: Vec<f64>,
-    /// Where it ended.
-    pub params: Vec<f64>,
-    /// ln L there.
-    pub log_loss: f64,
-    /// Accepted steps.
-    pub steps: u64,
-    /// Why it ended.
-    pub reason: StopReason,
+    /// What it came to.
+    pub run: TrainedRun,
+}
+
+impl Deref for Finished {
+    type Target = TrainedRun;
+
+    fn deref(&self) -> &TrainedRun {
+        &self.run
+    }
 }
 
 impl Finished {
@@ -137,8 +135,7 @@ impl Lab {
     /// All runs of a built-in experiment under overrides, as the command line writes them.
     pub fn tasks<S: AsRef<str>>(&self, experiment: &str, overrides: &[S]) -> Result<Vec<Task>, ClaimError> {
         let overrides: Vec<String> = overrides.iter().map(|text| text.as_ref().to_owned()).collect();
-        let plan = plan(&RecipeSource::find(experiment)?, &overrides)?;
-        Ok(plan.points.iter().flat_map(|point| Task::all(&point.recipe, &point.settings)).collect())
+        Ok(plan(&RecipeSource::find(experiment)?, &overrides)?.tasks())
     }
 
     /// Runs an experiment to its end, its runs side by side.
@@ -166,51 +163,35 @@ impl Lab {
     pub(super) fn watch_on(
         &self,
         task: &Task,
-        data: Dataset,
+        data: impl Into<Arc<Dataset>>,
         wants: impl Fn(u64) -> bool,
         look: impl FnMut(&Snapshot),
     ) -> Result<Finished, ClaimError> {
-        let objective = self.objective(task, &data)?;
-        let start = task.initial(objective.layout());
-        let mut process = task.start(objective, &data)?;
-        let mut watcher = Watching { wants, look };
-        let reason = run(&mut *process, &task.stop_rules(), &mut [&mut watcher])?;
-        let (params, log_loss, steps) = (process.params().to_vec(), process.log_loss(), process.step());
-        Ok(Finished { task: task.clone(), data, start, params, log_loss, steps, reason })
+        Ok(Finished { task: task.clone(), run: self.training(task, data)?.watch(wants, look)? })
     }
 
     /// The data of a task.
     pub fn data(&self, task: &Task) -> Result<DataSplit, ClaimError> {
-        Ok(task.recipe.data.load(&Streams::new(task.recipe.data_seed.unwrap_or(task.label.seed)))?)
+        Ok(task.data()?)
     }
 
     /// The objective of a task.
     pub fn objective(&self, task: &Task, data: &Dataset) -> Result<Objective, ClaimError> {
-        let recipe = &task.recipe;
-        let compute = Compute { threads: 1, precision: recipe.precision };
-        Ok(Objective::new(data, &recipe.model, &recipe.loss, recipe.reduction, compute)?)
+        Ok(task.setup()?.objective(data)?)
+    }
+
+    /// A task on data in memory; claims look at what they need themselves.
+    pub(super) fn training(&self, task: &Task, data: impl Into<Arc<Dataset>>) -> Result<Training, ClaimError> {
+        Ok(Training::of(data, task.setup()?).without_path())
     }
 
     /// The process of a task at its first point, for claims that step by hand.
-    pub fn start(&self, task: &Task) -> Result<Box<dyn Process>, ClaimError> {
-        let data = self.data(task)?.train;
-        let objective = self.objective(task, &data)?;
-        Ok(task.start(objective, &data)?)
-    }
-}
-
-struct Watching<W, L> {
-    wants: W,
-    look: L,
-}
-
-impl<W: Fn(u64) -> bool, L: FnMut(&Snapshot)> Observer for Watching<W, L> {
-    fn wants(&self, step: u64) -> bool {
-        (self.wants)(step)
+    pub fn start(&self, task: &Task) -> Result<Box<dyn Process + Send>, ClaimError> {
+        self.start_on(task, &self.data(task)?.train)
     }
 
-    fn observe(&mut self, snapshot: &Snapshot) -> Continue {
-        (self.look)(snapshot);
-        Continue::Yes
+    /// The same on data that are already in memory.
+    pub(super) fn start_on(&self, task: &Task, data: &Dataset) -> Result<Box<dyn Process + Send>, ClaimError> {
+        Ok(task.setup()?.start(self.objective(task, data)?, data)?)
     }
 }

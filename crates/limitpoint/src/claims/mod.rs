@@ -88,7 +88,8 @@ crate::error::pass_through!(ClaimError:
     crate::flows::FlowError,
     crate::diagnostics::DiagnosticsError,
     crate::driver::DriverError,
-    crate::robustness::RobustnessError
+    crate::robustness::RobustnessError,
+    crate::training::TrainingError
 );
 
 impl From<crate::experiments::RecipeError> for ClaimError {

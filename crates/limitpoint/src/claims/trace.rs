@@ -85,7 +85,8 @@ impl Trace {
 
     /// The same on data that are already in memory.
     pub fn on(lab: &Lab, what: String, task: &Task, data: Dataset) -> Result<Self, ClaimError> {
-        let objective = lab.objective(task, &data)?;
+        let training = lab.training(task, data)?;
+        let objective = training.objective()?;
         let layout = objective.layout().clone();
         let degree = objective.homogeneity().map_or(f64::NAN, |homogeneity| homogeneity.degree);
         let spec = norm_of(task);
@@ -96,7 +97,8 @@ impl Trace {
         let mut scratch = [vec![0.0; layout.len()], vec![0.0; layout.len()]];
         let (mut before, mut moments, mut margins) = (Vec::new(), Vec::new(), 0);
         let threshold = objective.loss().tail().map_or(f64::NEG_INFINITY, |tail| tail.log_threshold());
-        let (start, mut process) = (task.initial(&layout), task.start(objective, &data)?);
+        let mut running = training.start()?;
+        let process = running.process();
         let target = task.recipe.stop.log10_loss.unwrap_or(f64::NEG_INFINITY) * std::f64::consts::LN_10;
         let most = task.recipe.stop.steps.unwrap_or(u64::MAX);
         // snapshots cost more than steps: none are taken before separation
@@ -144,8 +146,7 @@ impl Trace {
                 });
             });
         }
-        let (params, log_loss, steps) = (process.params().to_vec(), process.log_loss(), process.step());
-        let end = Finished { task: task.clone(), data, start, params, log_loss, steps, reason };
+        let end = Finished { task: task.clone(), run: running.end_because(reason) };
         let (optimiser, parameters) = (task.label.optimiser.clone(), layout.len());
         Ok(Self { what, optimiser, degree, margins, parameters, moments, end })
     }

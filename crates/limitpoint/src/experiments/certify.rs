@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use super::RunError;
 use super::checkpoint::Checkpoints;
 use super::config::{from_folder, in_full, read_config};
-use super::experiment::data_seed;
 use super::files::{RecordError, read_text, write_atomically};
 use super::locate::{Known, describe, find_data};
 use super::manifest::{ExperimentManifest, RunManifest, Status};
@@ -15,16 +14,17 @@ use super::task::Task;
 use super::verify::is_run;
 use super::weights::{digest, load_weights, read_weights};
 use crate::certificates::{
-    Certificate, Claim, DataReference, Disagreement, FORMAT, Measure, StartReference, Subject, Tolerances, VERSION,
-    Verdict, WeightsReference, judge,
+    Certificate, Claim, DataReference, Disagreement, FORMAT, StartReference, Subject, Tolerances, VERSION, Verdict,
+    WeightsReference,
 };
-use crate::data::{DataSplit, Dataset, Targets};
+use crate::data::{DataSplit, Dataset};
 use crate::diagnostics::DirectionCourse;
 use crate::engine::{Compute, Forward, cpu};
 use crate::models::{MarginMap, ModelSpec};
 use crate::norms::NormSpec;
 use crate::numeric::Streams;
 use crate::params::ParamLayout;
+use crate::training::{Judgement, TrainingError};
 
 /// Name of the file in a run's folder.
 pub const CERTIFICATE_FILE: &str = "certificate.json";
@@ -78,7 +78,7 @@ impl OpenedRun {
             return Err(unfinished());
         }
         let task = Task { label: manifest.label.clone(), recipe: read_config(folder)? };
-        let seed = data_seed(&task);
+        let seed = task.data_seed();
         let known = Known { sha256: Some(&manifest.data.sha256), files: &manifest.data_files, data_folder };
         let (split, _) = find_data(&task.recipe.data, seed, &known, folder)?;
         let layout = layout(&task.recipe.model, &split.train)?;
@@ -89,21 +89,22 @@ impl OpenedRun {
 
 /// Judges a finished run; writes nothing.
 pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificate, RunError> {
-    options.tolerances.check().map_err(crate::certificates::DocumentError::from)?;
     let OpenedRun { task, seed, split, layout, weights } =
         OpenedRun::load(folder, options.weights.as_deref(), options.data_folder.as_deref())?;
     let record = describe(&split);
     let (data, model) = (&split.train, &task.recipe.model);
-    let claim = claim(&task, data, options.norm.as_ref())?;
+    let claim = task.setup()?.claim(data, options.norm.as_ref()).map_err(|error| match error {
+        TrainingError::NoClaim { why } => RunError::NoClaim { run: task.label.name.clone(), why },
+        other => other.into(),
+    })?;
     let start = matches!(claim, Claim::NearestSolution { .. })
         .then_some(StartReference { initialiser: task.recipe.initialiser.clone(), seed: task.label.seed });
     let drawn = start.as_ref().map(|start| draw(start, &layout));
     let subject = Subject { data, model, weights: &weights, start: drawn.as_deref() };
-    let (evidence, verdict) = judge(&claim, &options.tolerances, &subject)?;
     // other weights did not come on this path
     let course = if options.weights.is_none() { course(folder)? } else { None };
+    let judgement = Judgement::of(claim, options.tolerances, &subject, course)?;
     let home = options.weights.as_deref().map_or(folder, |path| path.parent().unwrap_or(Path::new("")));
-    let verdict = verdict.after(&claim, course.as_ref());
     let file = match &options.weights {
         None => format!("checkpoints/{}", Checkpoints::FINAL),
         Some(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -113,10 +114,10 @@ pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificat
         version: VERSION,
         library: env!("CARGO_PKG_VERSION").to_owned(),
         run: task.label.name.clone(),
-        statement: claim.statement(options.tolerances.gap),
-        claim,
-        tolerances: options.tolerances,
-        verdict,
+        statement: judgement.statement(),
+        claim: judgement.claim,
+        tolerances: judgement.tolerances,
+        verdict: judgement.verdict,
         data: DataReference {
             spec: from_folder(&task.recipe.data, home),
             seed,
@@ -127,8 +128,8 @@ pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificat
         model: model.clone(),
         weights: WeightsReference { file, entries: weights.len(), sha256: digest(&weights) },
         start,
-        evidence,
-        course,
+        evidence: judgement.evidence,
+        course: judgement.course,
     })
 }
 
@@ -265,23 +266,4 @@ fn layout(model: &ModelSpec, data: &Dataset) -> Result<ParamLayout, RunError> {
 /// Where a run started, drawn again.
 fn draw(start: &StartReference, layout: &ParamLayout) -> Vec<f64> {
     start.initialiser.draw(layout, &mut Streams::new(start.seed).stream("init"))
-}
-
-/// What is known about the limit of a run.
-fn claim(task: &Task, data: &Dataset, norm: Option<&NormSpec>) -> Result<Claim, RunError> {
-    let refuse = |why: &str| RunError::NoClaim { run: task.label.name.clone(), why: why.to_owned() };
-    let measure = norm.map_or_else(|| task.measure(), |norm| Some(Measure::Norm(norm.clone())));
-    let measure =
-        measure.ok_or_else(|| refuse("no norm is known whose margin its optimiser maximises; name one with --norm"))?;
-    let linear = task.recipe.model.is_linear();
-    match (&data.targets, linear) {
-        (Targets::Values(_), true) => {
-            let why = "its limit in regression is known for mirror descent and quadratic norms only";
-            let potential = measure.potential().ok_or_else(|| refuse(why))?;
-            Ok(Claim::NearestSolution { potential })
-        }
-        (Targets::Values(_), false) => Err(refuse("the limit of a network in regression is not known")),
-        (_, true) => Ok(Claim::LargestMargin { measure }),
-        (_, false) => Ok(Claim::StationaryMargin { measure }),
-    }
 }

@@ -17,6 +17,7 @@ use super::judge::{AT_ONCE, JudgeRecord, judge};
 use super::locate::{Known, Loaded, find_data};
 use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunEntry, RunManifest, Status};
 use super::memory::memory_warnings;
+use super::plan::Plan;
 use super::recipe::Recipe;
 use super::record::DataRecord;
 use super::run::{Setting, execute, failed};
@@ -60,16 +61,15 @@ impl DataSets {
 }
 
 impl Experiment {
-    /// All runs of a recipe and its sweep points; `points` are the settings and recipes of the sweep.
-    pub fn new(name: &str, points: &[(Vec<(String, String)>, Recipe)]) -> Result<Self, RunError> {
-        let recipe = points.first().map(|point| point.1.clone()).ok_or(RunError::Nothing)?;
-        require_tasks(points)?;
-        let mut tasks: Vec<Task> = points.iter().flat_map(|(settings, recipe)| Task::all(recipe, settings)).collect();
+    /// All runs of a plan.
+    pub fn new(plan: &Plan) -> Result<Self, RunError> {
+        require_tasks(&plan.points)?;
+        let mut tasks = plan.tasks();
         make_names_unique(&mut tasks);
         if tasks.is_empty() {
             return Err(RunError::Nothing);
         }
-        Ok(Self { name: name.to_owned(), recipe, tasks, later: false, data_folder: None })
+        Ok(Self { name: plan.name.clone(), recipe: plan.base.clone(), tasks, later: false, data_folder: None })
     }
 
     /// Takes up an experiment from its folder.
@@ -267,7 +267,7 @@ impl Experiment {
             if sets.contains_key(&key) {
                 continue;
             }
-            let loaded = match find_data(&task.recipe.data, data_seed(task), &known, folder) {
+            let loaded = match find_data(&task.recipe.data, task.data_seed(), &known, folder) {
                 Ok(loaded) => Ok(Arc::new(loaded)),
                 // a generator that finds no data for one seed, a count beyond those of one file
                 Err(error @ RunError::Part(_)) => {
@@ -286,13 +286,9 @@ impl Experiment {
     }
 }
 
-pub(super) fn data_seed(task: &Task) -> u64 {
-    task.recipe.data_seed.unwrap_or(task.label.seed)
-}
-
 /// What the data depend on; data that are read and not drawn may still choose examples by the seed.
 fn data_key(task: &Task) -> String {
-    format!("{}|{:?}", data_seed(task), task.recipe.data)
+    format!("{}|{:?}", task.data_seed(), task.recipe.data)
 }
 
 /// Names that came out the same after they were made harmless get a number.

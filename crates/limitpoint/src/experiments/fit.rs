@@ -1,6 +1,7 @@
 //! Whether the runs of an experiment fit into memory, asked before a folder is made or a thread started.
 
 use super::RunError;
+use super::plan::PlanPoint;
 use super::recipe::Recipe;
 use super::task::Task;
 use crate::data::Dataset;
@@ -17,9 +18,9 @@ const BIN: usize = 32;
 const TASK: usize = 8 << 10;
 
 /// Refuses an experiment of more runs than can be listed.
-pub(super) fn require_tasks(points: &[(Vec<(String, String)>, Recipe)]) -> Result<(), RunError> {
+pub(super) fn require_tasks(points: &[PlanPoint]) -> Result<(), RunError> {
     let runs = |recipe: &Recipe| (recipe.optimisers.len() + recipe.flows.len()).saturating_mul(recipe.seeds.len());
-    let runs = points.iter().map(|(_, recipe)| runs(recipe)).fold(0, usize::saturating_add);
+    let runs = points.iter().map(|point| runs(&point.recipe)).fold(0, usize::saturating_add);
     require(format!("an experiment of {runs} runs"), bytes(&[runs], TASK), "sweep over fewer values or seeds")
         .map_err(too_large)
 }
@@ -87,17 +88,16 @@ mod tests {
     use super::*;
     use crate::experiments::{RecipeSource, plan};
 
-    fn points(overrides: &[&str]) -> Vec<(Vec<(String, String)>, Recipe)> {
+    fn points(overrides: &[&str]) -> Vec<PlanPoint> {
         let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
-        let plan = plan(&RecipeSource::find("linear").unwrap(), &overrides).unwrap();
-        plan.points.into_iter().map(|point| (point.settings, point.recipe)).collect()
+        plan(&RecipeSource::find("linear").unwrap(), &overrides).unwrap().points
     }
 
     #[test]
     fn bins_beyond_memory_are_refused_and_others_are_not() {
         let check = |bins: usize| {
             let points = points(&["seed=1", &format!("observe.histogram_bins={bins}")]);
-            let task = Task::all(&points[0].1, &[]).remove(0);
+            let task = Task::all(&points[0].recipe, &[]).remove(0);
             let data = task.recipe.data.load(&crate::numeric::Streams::new(1)).unwrap().train;
             require_memory([(&task, &data)].into_iter(), 1)
         };
@@ -112,7 +112,7 @@ mod tests {
     fn too_many_runs_are_refused_before_they_are_listed() {
         assert!(require_tasks(&points(&["seed=1..100"])).is_ok());
         let mut many = points(&["seed=1"]);
-        many[0].1.seeds = vec![0; 100_000];
+        many[0].recipe.seeds = vec![0; 100_000];
         let many = vec![many.remove(0); 1000];
         let error = require_tasks(&many).unwrap_err().to_string();
         assert!(error.starts_with("an experiment of") && error.contains("fewer values or seeds"), "{error}");

@@ -167,7 +167,7 @@ fn short_forms(name: &str) -> Vec<(&'static str, String, String)> {
             whole.as_str().map_or_else(|| whole.as_object()?.keys().next().cloned(), |key| Some(key.to_owned()))?;
         (key != name).then(|| (concept, key, whole.to_string()))
     }
-    let optimiser = name.parse::<OptimiserSpec>().ok().and_then(|spec| form("optimisers", name, &spec));
+    let optimiser = OptimiserSpec::named(name).and_then(|spec| form("optimisers", name, &spec));
     let norm = name.parse::<NormSpec>().ok().and_then(|spec| form("norms", name, &spec));
     let potential = name.parse::<PotentialSpec>().ok().and_then(|spec| form("potentials", name, &spec));
     [optimiser, norm, potential].into_iter().flatten().collect()

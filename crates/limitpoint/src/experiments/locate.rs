@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 use super::RunError;
 use super::certify::run_folders;
 use super::config::read_config;
-use super::experiment::data_seed;
 use super::journal::hexadecimal;
 use super::manifest::RunManifest;
 use super::recipe::Recipe;
@@ -84,7 +83,7 @@ pub fn run_data(folder: &Path, data_folder: Option<&Path>) -> Result<Loaded, Run
     let manifest = RunManifest::load(folder)?;
     let task = Task { label: manifest.label, recipe: read_config(folder)? };
     let known = Known { sha256: Some(&manifest.data.sha256), files: &manifest.data_files, data_folder };
-    find_data(&task.recipe.data, data_seed(&task), &known, folder)
+    find_data(&task.recipe.data, task.data_seed(), &known, folder)
 }
 
 /// The places where data may lie, the likeliest first.

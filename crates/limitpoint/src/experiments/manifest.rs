@@ -9,6 +9,7 @@ use super::files::{RecordError, read_text, write_atomically};
 use super::record::DataRecord;
 use super::seal::Seal;
 use super::task::{Task, TaskLabel};
+use crate::training::Trainer;
 
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,13 +150,15 @@ impl RunManifest {
 
     /// What is known of a run before its first step.
     pub(super) fn begun(task: &Task, recipe_sha256: &str, data: &DataRecord, data_files: &[PathBuf]) -> Self {
+        let trainer = task.trainer();
+        let trainer = trainer.as_ref();
         Self {
             label: task.label.clone(),
-            formula: task.formula(),
-            geometry: task.geometry(),
-            geometry_in_limit: task.geometry_in_limit(),
-            own_norm: task.own_norm().map(|norm| norm.key()),
-            forgets: task.forgets(),
+            formula: trainer.map_or_else(String::new, Trainer::formula),
+            geometry: trainer.and_then(Trainer::measure).map(|measure| measure.key()),
+            geometry_in_limit: trainer.is_some_and(Trainer::geometry_in_limit),
+            own_norm: trainer.and_then(Trainer::own_norm).map(|norm| norm.key()),
+            forgets: trainer.and_then(Trainer::forgets),
             status: Status::Running,
             stop: "running".into(),
             healthy: false,

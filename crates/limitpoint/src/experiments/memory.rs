@@ -2,9 +2,10 @@
 
 use std::f64::consts::LN_10;
 
-use super::task::{Task, Trainer};
+use super::task::Task;
 use crate::optimisers::OptimiserSpec;
 use crate::schedules::ScheduleSpec;
+use crate::training::Trainer;
 
 /// The share of what an optimiser forgets in a step that warnings recommend.
 ///
@@ -24,11 +25,6 @@ use crate::schedules::ScheduleSpec;
 pub(super) const RECOMMENDED: f64 = 0.5;
 
 impl Task {
-    /// The schedule of an optimiser, told what the optimiser remembers.
-    pub(super) fn remembering(spec: &OptimiserSpec, schedule: &ScheduleSpec) -> ScheduleSpec {
-        schedule.clone().with_forgetting(spec.forgets())
-    }
-
     /// What to know before a run whose loss can fall faster than its optimiser forgets, with the key to set; nothing
     /// where it cannot, or where the schedule does not say how fast the loss falls.
     ///
@@ -41,9 +37,9 @@ impl Task {
     /// # Ok::<(), toml::de::Error>(())
     /// ```
     pub fn memory_warning(&self) -> Option<String> {
-        let Some(Trainer::Optimiser(spec, schedule)) = self.trainer() else { return None };
-        let (key, forgets) = (spec.key(), spec.forgets());
-        let fall = Self::remembering(spec, schedule).largest_fall()?;
+        let (Trainer::Optimiser(spec), schedule) = (self.trainer()?, self.schedule()) else { return None };
+        let (spec, key, forgets) = (&spec, spec.key(), spec.forgets());
+        let fall = schedule.clone().with_forgetting(forgets).largest_fall()?;
         if fall < forgets || forgets == f64::INFINITY {
             return None;
         }
@@ -150,7 +146,7 @@ mod tests {
     fn tasks(overrides: &[&str]) -> Vec<Task> {
         let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
         let plan = plan(&RecipeSource::find("linear").unwrap(), &overrides).unwrap();
-        plan.points.iter().flat_map(|point| Task::all(&point.recipe, &point.settings)).collect()
+        plan.tasks()
     }
 
     /// Adam's steps are those of sign descent only while its memory follows the loss; with `memory` it does.
@@ -164,11 +160,10 @@ mod tests {
                     kept = 'flow-resolved(resolution=0.1, memory=0.5)'\n\
                     [observe]\nnorms = ['linf']\n[stop]\nlog10_loss = -60\n";
         let plan = plan(&RecipeSource::from_text("adam.toml", text), &[]).unwrap();
-        let points: Vec<_> = plan.points.iter().map(|point| (point.settings.clone(), point.recipe.clone())).collect();
         let folder = std::env::temp_dir().join(format!("limitpoint-memory-{}", std::process::id()));
         let (notes, interrupt) = (Notes::default(), AtomicBool::new(false));
         let options = RunOptions { threads: 2, watcher: &notes, interrupt: &interrupt };
-        Experiment::new("adam", &points).unwrap().run(&folder, &options).unwrap();
+        Experiment::new(&plan).unwrap().run(&folder, &options).unwrap();
         let record = ExperimentRecord::load(&folder).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         let optimum = record.references[0].value;

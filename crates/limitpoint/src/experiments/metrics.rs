@@ -1,6 +1,5 @@
 //! The measurements of a run, streamed to `metrics.csv` and `histograms.jsonl` as it goes.
 
-use std::f64::consts::LN_10;
 use std::path::Path;
 
 use super::files::RecordError;
@@ -9,20 +8,11 @@ use super::recipe::CertificateRule;
 use super::record::{HistogramRecord, Metrics};
 use crate::diagnostics::{Probe, ProbeState, histogram};
 use crate::observers::{Continue, Observer, Snapshot, Spacing, StopReason};
-
-/// One line of the table.
-struct Line {
-    step: u64,
-    log_time: f64,
-    values: Vec<f64>,
-}
+use crate::training::Recorder;
 
 /// An observer that measures snapshots and writes them down.
 pub(super) struct MetricsWriter {
-    probe: Probe,
-    spacing: Spacing,
-    columns: Vec<String>,
-    lines: Vec<Line>,
+    recorder: Recorder,
     journal: Journal,
     certificate: Option<Certificate>,
     /// Why the last snapshot could not be written.
@@ -63,43 +53,37 @@ impl Certificate {
     }
 }
 
-/// Names of the table's columns: the probe's, with the logarithm of the loss in base ten, after the counters.
-fn columns_of(probe: &Probe) -> Vec<String> {
-    let base_ten = |name: &String| if name == "log_loss" { "log10_loss".to_owned() } else { name.clone() };
-    ["step", "epoch", "log10_time"].map(str::to_owned).into_iter().chain(probe.columns().iter().map(base_ten)).collect()
-}
-
 impl MetricsWriter {
     /// Starts the table, or takes it up at a mark.
     pub fn open(
         path: &Path,
-        mut probe: Probe,
+        probe: Probe,
         spacing: Spacing,
         certificate: Option<&CertificateRule>,
         resumed: Option<(&Mark, &ProbeState)>,
     ) -> Result<Self, RecordError> {
-        let columns = columns_of(&probe);
-        let header = header_text(&columns);
-        let (journal, lines) = match resumed {
-            None => (Journal::create(path, &header)?, Vec::new()),
+        let mut recorder = Recorder::new(probe, spacing);
+        let header = header_text(recorder.columns());
+        let journal = match resumed {
+            None => Journal::create(path, &header)?,
             Some((mark, state)) => {
-                probe.restore(state.clone());
-                Journal::resume(path, &header, mark)?
+                let (journal, lines) = Journal::resume(path, &header, mark)?;
+                let rows = lines.iter().map(|line| parse_numbers(line, recorder.columns().len()));
+                let rows = rows
+                    .collect::<Option<Vec<_>>>()
+                    .ok_or_else(|| RecordError::damaged(path, "has a line that is no row of numbers"))?;
+                recorder.restore(rows, state.clone());
+                journal
             }
         };
-        let lines = lines
-            .iter()
-            .map(|line| parse_line(line, columns.len()))
-            .collect::<Option<Vec<Line>>>()
-            .ok_or_else(|| RecordError::damaged(path, "has a line that is no row of numbers"))?;
-        let certificate = certificate.and_then(|rule| Certificate::new(rule, &columns));
-        let shown = columns.iter().position(|column| column.starts_with("margin."));
-        Ok(Self { probe, spacing, columns, lines, journal, certificate, trouble: None, reached: None, shown })
+        let certificate = certificate.and_then(|rule| Certificate::new(rule, recorder.columns()));
+        let shown = recorder.columns().iter().position(|column| column.starts_with("margin."));
+        Ok(Self { recorder, journal, certificate, trouble: None, reached: None, shown })
     }
 
     /// How far it has come, and what the probe remembers.
     pub fn mark(&mut self) -> Result<(Mark, ProbeState), RecordError> {
-        Ok((self.journal.mark()?, self.probe.state()))
+        Ok((self.journal.mark()?, self.recorder.probe_state()))
     }
 
     /// Why the last snapshot could not be written, if it could not.
@@ -109,14 +93,13 @@ impl MetricsWriter {
 
     /// Name and last value of the column shown while the run goes on.
     pub fn shown(&self) -> Option<(&str, f64)> {
-        let (index, line) = (self.shown?, self.lines.last()?);
-        Some((&self.columns[index], line.values[index]))
+        let (index, row) = (self.shown?, self.recorder.last()?);
+        Some((&self.recorder.columns()[index], row[index]))
     }
 
     /// The table so far.
     pub fn table(&self) -> Metrics {
-        let values = (0..self.columns.len()).map(|c| self.lines.iter().map(|line| line.values[c]).collect()).collect();
-        Metrics { columns: self.columns.clone(), values }
+        self.recorder.metrics()
     }
 
     /// The run is complete.
@@ -125,32 +108,19 @@ impl MetricsWriter {
     }
 
     fn write(&mut self, snapshot: &Snapshot) -> Result<(), RecordError> {
-        let Snapshot { step, epoch, log_time, .. } = *snapshot;
-        // an epoch that was taken back takes its rows with it; done again, it comes to the same steps at other times
-        let stale = |line: &Line| line.step > step || (line.step == step && line.log_time != log_time / LN_10);
-        let kept = self.lines.iter().rposition(|line| !stale(line)).map_or(0, |last| last + 1);
-        self.lines.truncate(kept);
-        self.journal.keep(kept)?;
-        let mut measured = Vec::with_capacity(self.columns.len());
-        self.probe.measure(&snapshot.point, &mut measured);
-        if self.lines.last().is_some_and(|line| line.step >= step) {
-            return Ok(());
+        let change = self.recorder.measure(snapshot);
+        self.journal.keep(change.kept)?;
+        if let Some(row) = change.added {
+            self.journal.append(&line_text(row))?;
+            self.reached = self.certificate.as_ref().and_then(|certificate| certificate.check(row));
         }
-        let mut values = vec![step as f64, epoch as f64, log_time / LN_10];
-        values.extend(measured);
-        if let Some(loss) = self.columns.iter().position(|column| column == "log10_loss") {
-            values[loss] /= LN_10;
-        }
-        self.journal.append(&line_text(&values))?;
-        self.reached = self.certificate.as_ref().and_then(|certificate| certificate.check(&values));
-        self.lines.push(Line { step, log_time: log_time / LN_10, values });
         Ok(())
     }
 }
 
 impl Observer for MetricsWriter {
     fn wants(&self, step: u64) -> bool {
-        self.spacing.includes(step)
+        self.recorder.wants(step)
     }
 
     fn observe(&mut self, snapshot: &Snapshot) -> Continue {
@@ -209,11 +179,6 @@ fn line_text(values: &[f64]) -> String {
 fn parse_numbers(line: &str, columns: usize) -> Option<Vec<f64>> {
     let values: Vec<f64> = line.split(',').map(|word| word.parse().ok()).collect::<Option<_>>()?;
     (values.len() == columns).then_some(values)
-}
-
-fn parse_line(line: &str, columns: usize) -> Option<Line> {
-    let values = parse_numbers(line, columns)?;
-    Some(Line { step: values[0] as u64, log_time: values[2], values })
 }
 
 /// Reads a table written by a [`MetricsWriter`]; of a run that still goes on, a last line cut short is left out.
@@ -314,9 +279,9 @@ mod tests {
     #[test]
     fn numbers_survive_the_table_bit_for_bit() {
         let values = [3.0, 4.0, f64::NEG_INFINITY, f64::NAN, -0.0, 5e-324, 1.0 / 3.0, -123_456.789e-200, f64::MAX];
-        let line = parse_line(&line_text(&values), values.len()).unwrap();
-        assert!(values.iter().zip(&line.values).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())));
-        assert_eq!(line.step, 3);
+        let row = parse_numbers(&line_text(&values), values.len()).unwrap();
+        assert!(values.iter().zip(&row).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())));
+        assert_eq!(parse_numbers("1,2", 3), None);
     }
 
     #[test]

@@ -27,10 +27,10 @@ mod source;
 #[cfg(test)]
 mod sparse_tests;
 mod spot;
+mod texts;
 mod walk;
 
 // runs: from a task to its files, and back after an interruption
-mod admissible;
 mod checkpoint;
 mod claim;
 mod config;
@@ -48,7 +48,6 @@ mod parquet_file;
 mod portrait;
 mod run;
 mod seal;
-mod start;
 mod task;
 mod watcher;
 mod weights;
@@ -61,16 +60,16 @@ mod robustness;
 
 // records: what is left, and what it says
 mod analysis;
-mod course;
 mod load;
 mod record;
 mod verify;
 
 mod ensemble;
 mod rates;
+#[cfg(test)]
+mod training_tests;
 mod workload;
 
-pub use admissible::AdmissibleDescent;
 pub use analysis::analyse;
 pub use certify::{
     CERTIFICATE_FILE, CertifyOptions, CheckedCertificate, certify_run, check_certificate, run_folders, save_certificate,
@@ -122,12 +121,6 @@ pub enum RunError {
     NoTrainer {
         /// The name.
         name: String,
-    },
-    /// A descent whose curvature is not bounded.
-    #[error("no admissible step is known: {why}")]
-    NoAdmissibleStep {
-        /// Why, and the remedy.
-        why: String,
     },
     /// A folder of another experiment.
     #[error(
@@ -252,5 +245,6 @@ crate::error::pass_through!(RunError:
     crate::flows::FlowError,
     crate::diagnostics::DiagnosticsError,
     crate::driver::DriverError,
-    crate::robustness::RobustnessError
+    crate::robustness::RobustnessError,
+    crate::training::TrainingError
 );

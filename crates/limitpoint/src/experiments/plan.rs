@@ -60,6 +60,13 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// All runs: every point of the sweep with every optimiser, flow and seed.
+    pub fn tasks(&self) -> Vec<Task> {
+        self.points.iter().flat_map(|point| Task::all(&point.recipe, &point.settings)).collect()
+    }
+}
+
 /// The norms of everyone who trains.
 fn own_norms(recipe: &Recipe) -> Vec<NormSpec> {
     Task::all(recipe, &[]).iter().filter_map(Task::own_norm).collect()

@@ -1,5 +1,6 @@
 //! The whole recipe of an experiment, as its TOML file says it once bases and overrides are resolved.
 
+use std::f64::consts::LN_10;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -18,10 +19,11 @@ use crate::losses::LossSpec;
 use crate::models::{Initialiser, ModelSpec};
 use crate::norms::NormSpec;
 use crate::objective::Reduction;
-use crate::observers::Spacing;
+use crate::observers::{Spacing, StopRule};
 use crate::optimisers::OptimiserSpec;
 use crate::potentials::PotentialSpec;
 use crate::schedules::ScheduleSpec;
+use crate::training::{default_initialiser, default_schedule};
 
 /// One experiment: data, model, loss, one or many optimisers, seeds, what to observe, when to stop.
 ///
@@ -62,10 +64,10 @@ pub struct Recipe {
     #[serde(default)]
     pub batching: Batching,
     /// Step sizes of every optimiser not named under `schedules`.
-    #[serde(default = "flow_resolved")]
+    #[serde(default = "default_schedule")]
     pub schedule: ScheduleSpec,
     /// Where training starts.
-    #[serde(default = "he_normal")]
+    #[serde(default = "default_initialiser")]
     pub initialiser: Initialiser,
     /// The examples.
     pub data: DataSpec,
@@ -205,6 +207,19 @@ pub struct Stop {
     pub certificate: Option<CertificateRule>,
 }
 
+impl Stop {
+    /// The rules that the loop of a run checks; the clock and certificates are watched by whoever has them.
+    pub fn rules(&self) -> Vec<StopRule> {
+        let parts = [
+            self.log10_loss.map(|target| StopRule::LogLoss { target: target * LN_10 }),
+            self.steps.map(|count| StopRule::Steps { count }),
+            self.log10_time.map(|target| StopRule::LogTime { target: target * LN_10 }),
+            self.direction.map(|angle| StopRule::DirectionConverged { angle }),
+        ];
+        parts.into_iter().flatten().collect()
+    }
+}
+
 /// A certificate to stop at: margin bracket for linear models, KKT gap and slack for networks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -217,12 +232,4 @@ pub struct CertificateRule {
 
 fn first_seed() -> Vec<u64> {
     vec![0]
-}
-
-fn flow_resolved() -> ScheduleSpec {
-    ScheduleSpec::flow_resolved(0.05)
-}
-
-fn he_normal() -> Initialiser {
-    Initialiser::HeNormal { scale: 1.0 }
 }

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::training::Metrics;
+
 /// One experiment: the recipe's words and every run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ExperimentRecord {
@@ -90,45 +92,6 @@ pub struct RunRecord {
     pub histograms: Vec<HistogramRecord>,
     /// The trained model as pictures.
     pub portrait: Portrait,
-}
-
-/// A table of measurements, one row per snapshot; a missing number is NaN.
-///
-/// Columns always present: `step`, `epoch`, `log10_time`, `log10_loss` (base ten; they go far below what a float of the
-/// loss itself could hold), `accuracy`, `smallest_margin`, `direction_change`. For each observed norm KEY: `norm.KEY`,
-/// `margin.KEY` (normalised), `soft_margin.KEY`, `growth_bound.KEY`, `alignment.KEY`, `kkt_gap.KEY`, `kkt_slack.KEY`;
-/// linear models also `bracket_upper.KEY`. For each potential KEY: `gauge.KEY`, `horizon.KEY`, `q_margin.KEY`,
-/// `horizon_margin.KEY`, `mirror_beta.KEY`, `balance_drift.KEY`. For each block: `small_fraction.BLOCK`,
-/// `participation.BLOCK`. For models of three weights: `direction.1` to `direction.3`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Metrics {
-    /// Names of the columns.
-    pub columns: Vec<String>,
-    /// The columns' values, all of one length.
-    pub values: Vec<Vec<f64>>,
-}
-
-impl Metrics {
-    /// One column over time; empty if there is no such column.
-    pub fn column(&self, name: &str) -> &[f64] {
-        let index = self.columns.iter().position(|column| column == name);
-        index.and_then(|index| self.values.get(index)).map_or(&[], Vec::as_slice)
-    }
-
-    /// The last value of a column.
-    pub fn last(&self, name: &str) -> Option<f64> {
-        self.column(name).last().copied()
-    }
-
-    /// Number of rows.
-    pub fn len(&self) -> usize {
-        self.values.first().map_or(0, Vec::len)
-    }
-
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 /// Counts of |w|/max|w| in equal bins of [0, 1], per block, at one step.

@@ -31,7 +31,6 @@ use super::{DataRecord, RunError};
 use crate::data::DataSplit;
 use crate::diagnostics::{Probe, ProbeSpec};
 use crate::driver::{Batching, Process, advance, look, show_last};
-use crate::engine::Compute;
 use crate::objective::Objective;
 use crate::observers::{Observer, StopReason, Stopper};
 use crate::params::ParamLayout;
@@ -83,7 +82,7 @@ pub(super) fn execute(setting: &Setting) -> Result<(RunManifest, Option<RunError
     let earlier = before.map_or(0.0, |manifest| manifest.timings.seconds);
     let (manifest, error) = match Runner::new(setting, earlier).and_then(Runner::run) {
         Ok(manifest) => (manifest, None),
-        Err(error @ (RunError::Part(_) | RunError::NoTrainer { .. } | RunError::NoAdmissibleStep { .. })) => {
+        Err(error @ (RunError::Part(_) | RunError::NoTrainer { .. })) => {
             (failed(setting.task, folder, setting.data, setting.data_files, &error.to_string())?, Some(error))
         }
         Err(error) => return Err(error),
@@ -137,9 +136,10 @@ impl<'a> Runner<'a> {
         let recipe = &setting.task.recipe;
         let config_sum = sum(&read_bytes(&setting.folder.join(CONFIG_FILE))?);
         let identity = identity(recipe)?;
-        let compute = Compute { threads: setting.threads, precision: recipe.precision };
+        let mut setup = setting.task.setup()?;
+        setup.compute.threads = setting.threads;
         let data = &setting.split.train;
-        let mut objective = Objective::new(data, &recipe.model, &recipe.loss, recipe.reduction, compute)?;
+        let mut objective = setup.objective(data)?;
         let layout = objective.layout().clone();
         let observe = &recipe.observe;
         let probe = ProbeSpec {
@@ -185,11 +185,11 @@ impl<'a> Runner<'a> {
             }
         }
         let probe = make_probe(&objective)?;
-        if let Some(warning) = setting.task.step_warning(&mut objective, data)? {
+        if let Some(warning) = setup.step_warning(&mut objective, data)? {
             setting.watcher.note(setting.index, &warning);
         }
-        let mut process = setting.task.start(objective, &setting.split.train)?;
-        let mut stopper = Stopper::new(&setting.task.stop_rules());
+        let mut process = setup.start(objective, data)?;
+        let mut stopper = Stopper::new(&setup.stop);
         let resumed = taken.is_some();
         let mut outcome = None;
         let (metrics, histograms) = match taken {
@@ -340,8 +340,7 @@ impl<'a> Runner<'a> {
         write_atomically(&folder.join("portrait.json"), text.as_bytes())?;
         let test_accuracy = match &self.setting.split.test {
             Some(test) if !test.is_empty() && !matches!(test.targets, crate::data::Targets::Values(_)) => {
-                let compute = Compute { threads: 1, precision: recipe.precision };
-                let mut objective = Objective::new(test, &recipe.model, &recipe.loss, recipe.reduction, compute)?;
+                let mut objective = self.setting.task.setup()?.objective(test)?;
                 objective.forward(params);
                 Some(objective.accuracy())
             }

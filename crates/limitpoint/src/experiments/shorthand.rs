@@ -65,7 +65,7 @@ fn from_text(shape: Shape, text: &str, spot: &Spot, depth: usize) -> Result<Node
         return Ok(Node::new(Kind::Text(trimmed.to_owned()), spot));
     }
     let own_form = match shape.type_name() {
-        Some("OptimiserSpec") => Some(parsed::<OptimiserSpec>(trimmed)),
+        Some("OptimiserSpec") => OptimiserSpec::named(trimmed).map(|spec| written(&spec)),
         Some("ScheduleSpec") => Some(parsed::<ScheduleSpec>(trimmed)),
         Some("NormSpec") => Some(parsed::<NormSpec>(trimmed)),
         Some("PotentialSpec") => Some(parsed::<PotentialSpec>(trimmed)),
@@ -84,7 +84,10 @@ fn from_text(shape: Shape, text: &str, spot: &Spot, depth: usize) -> Result<Node
     }
     match own_form {
         Some(Err(problem)) if trimmed.contains(['(', ':']) => Err(RecipeError::value(spot, problem)),
-        _ => Err(RecipeError::choice(spot, trimmed, words(shape))),
+        _ if settings.is_none() => {
+            Err(RecipeError::value(spot, format!("the closing bracket of '{trimmed}' is missing")))
+        }
+        _ => Err(RecipeError::choice(spot, tag, words(shape))),
     }
 }
 
@@ -96,8 +99,11 @@ fn words(shape: Shape) -> Vec<&'static str> {
 }
 
 fn parsed<T: std::str::FromStr<Err: ToString> + Serialize>(text: &str) -> Result<toml::Value, String> {
-    let spec = text.parse::<T>().map_err(|error| error.to_string())?;
-    toml::Value::try_from(&spec).map_err(|error| error.to_string())
+    written(&text.parse::<T>().map_err(|error| error.to_string())?)
+}
+
+fn written(spec: &impl Serialize) -> Result<toml::Value, String> {
+    toml::Value::try_from(spec).map_err(|error| error.to_string())
 }
 
 /// The settings between the brackets of `tag(name=value, …)`, or the one value of `factor(0.5)`.

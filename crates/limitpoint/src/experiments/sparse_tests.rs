@@ -31,8 +31,7 @@ const SMALL: [&str; 5] =
 fn experiment(overrides: &[&str]) -> Experiment {
     let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
     let plan = plan(&RecipeSource::find("sparse").unwrap(), &overrides).unwrap_or_else(|error| panic!("{error}"));
-    let points: Vec<_> = plan.points.iter().map(|point| (point.settings.clone(), point.recipe.clone())).collect();
-    Experiment::new(&plan.name, &points).unwrap()
+    Experiment::new(&plan).unwrap()
 }
 
 fn run(experiment: &Experiment, folder: &Folder, threads: usize) -> ExperimentRecord {

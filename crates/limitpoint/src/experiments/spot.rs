@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// A text that values were read from: a file, a built-in, or one override.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Text {
-    /// Name of the file or of the built-in; empty for values nobody wrote.
+    /// Name of the file or of the built-in; of a text that stands alone, what it should be, such as `optimiser`.
     pub name: String,
     /// What it says.
     pub content: String,
@@ -76,7 +76,8 @@ impl Spot {
 impl fmt::Display for Spot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.text.is_override {
-            write!(f, "override '{}'", self.text.content)
+            let what = if self.text.name.is_empty() { "override" } else { &self.text.name };
+            write!(f, "{what} '{}'", self.text.content)
         } else {
             write!(f, "{}:{}:{}", self.text.name, self.line(), self.column())
         }

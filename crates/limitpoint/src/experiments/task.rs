@@ -3,13 +3,15 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use super::RunError;
 use super::recipe::Recipe;
-use crate::catalogue::CatalogueEntry;
 use crate::certificates::Measure;
-use crate::flows::FlowSpec;
+use crate::data::DataSplit;
+use crate::engine::Compute;
 use crate::norms::NormSpec;
-use crate::optimisers::{OptimiserSpec, PolarMethod};
+use crate::numeric::Streams;
 use crate::schedules::ScheduleSpec;
+use crate::training::{Setup, Trainer, Training};
 
 /// One run: a recipe with a single optimiser or flow and a single seed.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,12 +33,6 @@ pub struct TaskLabel {
     pub seed: u64,
     /// Settings a sweep chose.
     pub point: Vec<(String, String)>,
-}
-
-/// Who trains.
-pub(super) enum Trainer<'a> {
-    Optimiser(&'a OptimiserSpec, &'a ScheduleSpec),
-    Flow(&'a FlowSpec),
 }
 
 impl Task {
@@ -65,94 +61,67 @@ impl Task {
     }
 
     /// Who trains; nothing if the recipe does not know the name.
-    pub(super) fn trainer(&self) -> Option<Trainer<'_>> {
+    pub fn trainer(&self) -> Option<Trainer> {
         let name = self.label.optimiser.as_str();
-        if let Some(optimiser) = self.recipe.optimisers.get(name) {
-            let schedule = self.recipe.schedules.get(name).unwrap_or(&self.recipe.schedule);
-            return Some(Trainer::Optimiser(optimiser, schedule));
-        }
-        self.recipe.flows.get(name).map(Trainer::Flow)
+        let optimiser = self.recipe.optimisers.get(name).cloned().map(Trainer::Optimiser);
+        optimiser.or_else(|| self.recipe.flows.get(name).cloned().map(Trainer::Flow))
     }
 
-    /// The update rule, for people.
-    pub fn formula(&self) -> String {
-        let find = |entries: Vec<CatalogueEntry>, key: &str| {
-            entries.iter().find(|entry| entry.key == key).map_or_else(String::new, |entry| entry.formula.to_owned())
-        };
-        match self.trainer() {
-            Some(Trainer::Optimiser(spec, _)) => find(OptimiserSpec::catalogue(), spec.key()),
-            Some(Trainer::Flow(FlowSpec::Steepest { norm })) => format!("dθ/dt = ‖∇L‖_* d(∇L) in {}", norm.key()),
-            Some(Trainer::Flow(FlowSpec::Mirror { potential })) => {
-                format!("d∇R(θ)/dt = −∇L with R = {}", potential.key())
-            }
-            Some(Trainer::Flow(FlowSpec::NaturalGradient { potential })) => {
-                format!("dθ/dt = −∇²R(θ)⁻¹∇L with R = {}", potential.key())
-            }
-            None => String::new(),
-        }
-    }
-
-    /// The norm or potential the theory assigns to who trains, as columns name it.
-    pub fn geometry(&self) -> Option<String> {
-        self.measure().map(|measure| measure.key())
+    /// The step sizes of its optimiser.
+    pub fn schedule(&self) -> &ScheduleSpec {
+        self.recipe.schedules.get(&self.label.optimiser).unwrap_or(&self.recipe.schedule)
     }
 
     /// The norm or potential the theory assigns to who trains.
     pub fn measure(&self) -> Option<Measure> {
-        match self.trainer()? {
-            Trainer::Optimiser(spec, _) => measure(spec),
-            Trainer::Flow(FlowSpec::Steepest { norm }) => Some(Measure::Norm(norm.clone())),
-            Trainer::Flow(FlowSpec::Mirror { potential } | FlowSpec::NaturalGradient { potential }) => {
-                Some(Measure::Potential(potential.clone()))
-            }
-        }
+        self.trainer()?.measure()
     }
 
     /// The norm who trains belongs to: that of its steps, or of the horizon of its potential.
     pub fn own_norm(&self) -> Option<NormSpec> {
-        match self.trainer()? {
-            Trainer::Optimiser(spec, _) => spec.own_norm(),
-            Trainer::Flow(FlowSpec::Steepest { norm }) => Some(norm.clone()),
-            Trainer::Flow(FlowSpec::Mirror { potential } | FlowSpec::NaturalGradient { potential }) => {
-                OptimiserSpec::mirror(potential.clone()).own_norm()
-            }
-        }
+        self.trainer()?.own_norm()
     }
 
-    /// The largest fall of ln L in a step that its memory of gradients can follow, where it has one.
-    pub fn forgets(&self) -> Option<f64> {
-        match self.trainer()? {
-            Trainer::Optimiser(spec, _) => Some(spec.forgets()).filter(|forgets| forgets.is_finite()),
-            Trainer::Flow(_) => None,
-        }
+    /// The run without its data, as [`Training`] takes it.
+    pub fn setup(&self) -> Result<Setup, RunError> {
+        let recipe = &self.recipe;
+        let no_trainer = || RunError::NoTrainer { name: self.label.optimiser.clone() };
+        Ok(Setup {
+            model: recipe.model.clone(),
+            loss: recipe.loss.clone(),
+            reduction: recipe.reduction,
+            initialiser: recipe.initialiser.clone(),
+            trainer: self.trainer().ok_or_else(no_trainer)?,
+            schedule: self.schedule().clone(),
+            tolerance: recipe.tolerance,
+            batching: recipe.batching,
+            stop: recipe.stop.rules(),
+            seed: self.label.seed,
+            compute: Compute { threads: 1, precision: recipe.precision },
+        })
     }
 
-    /// Whether the geometry is that of a limit or a conjecture, so that no single step need respect it.
-    pub fn geometry_in_limit(&self) -> bool {
-        match self.trainer() {
-            Some(Trainer::Optimiser(OptimiserSpec::Muon { momentum, polar, .. }, _)) => {
-                *momentum != 0.0 || *polar != PolarMethod::Exact
-            }
-            Some(Trainer::Optimiser(spec, _)) => {
-                !matches!(spec, OptimiserSpec::Steepest { .. } | OptimiserSpec::MonotoneCoordinate { .. })
-            }
-            _ => false,
-        }
+    /// The seed of its data.
+    pub fn data_seed(&self) -> u64 {
+        self.recipe.data_seed.unwrap_or(self.label.seed)
     }
-}
 
-/// The geometry whose margin an optimiser is known or conjectured to maximise: A Theorems 3.2 and 3.4 for steepest
-/// descent and its momentum variants, A section 4 for Adam (ℓ∞) and Shampoo without accumulation (spectral), C for
-/// mirror descent. Elsewhere it has a norm of its own at most, and nothing is claimed.
-fn measure(spec: &OptimiserSpec) -> Option<Measure> {
-    match spec {
-        OptimiserSpec::Mirror { potential, .. } => Some(Measure::Potential(potential.clone())),
-        OptimiserSpec::Switch { second, .. } => measure(second),
-        OptimiserSpec::AdamW { .. }
-        | OptimiserSpec::RmsProp { .. }
-        | OptimiserSpec::NaturalGradient { .. }
-        | OptimiserSpec::Shampoo { accumulate: true, .. } => None,
-        _ => spec.own_norm().map(Measure::Norm),
+    /// Its data, drawn or read.
+    pub fn data(&self) -> Result<DataSplit, RunError> {
+        Ok(self.recipe.data.load(&Streams::new(self.data_seed()))?)
+    }
+
+    /// The run in memory: the same bits as in a folder, without one.
+    ///
+    /// ```
+    /// use limitpoint::experiments::{RecipeSource, plan};
+    /// let plan = plan(&RecipeSource::find("b-example-2")?, &["optimiser=mirror(potential=entropy)".into()])?;
+    /// let run = plan.tasks()[0].training()?.run()?;
+    /// assert!((run.params[0] - 0.5).abs() < 1e-8 && (run.params[1] - 0.25).abs() < 1e-8);
+    /// # Ok::<(), limitpoint::experiments::RunError>(())
+    /// ```
+    pub fn training(&self) -> Result<Training, RunError> {
+        Ok(Training::of(self.data()?.train, self.setup()?))
     }
 }
 

@@ -21,7 +21,6 @@ use super::certify::{CERTIFICATE_FILE, CheckedCertificate, check_certificate};
 use super::checkpoint::load_checkpoint;
 use super::claim::Claim;
 use super::config::{CONFIG_FILE, read_config};
-use super::experiment::data_seed;
 use super::files::{RecordError, create_folder, read_bytes, read_text, remove_file, write_atomically};
 use super::judge::JudgeRecord;
 use super::locate::{Known, find_data};
@@ -169,7 +168,7 @@ fn verify_run(folder: &Path, data_folder: Option<&Path>, found: &mut Verificatio
     if let Some(recipe) = recipe.filter(|_| !manifest.data.sha256.is_empty()) {
         let task = Task { label: manifest.label.clone(), recipe };
         let known = Known { sha256: Some(&manifest.data.sha256), files: &manifest.data_files, data_folder };
-        match find_data(&task.recipe.data, data_seed(&task), &known, folder) {
+        match find_data(&task.recipe.data, task.data_seed(), &known, folder) {
             Ok(_) => {}
             Err(error) if error.is_damage() => {
                 found.damage.push(Damage { path: folder.to_path_buf(), what: format!("has other data: {error}") });

@@ -1,16 +1,17 @@
 //! Fixed training problems whose speed is measured.
 
 use crate::data::{Dataset, Targets};
-use crate::driver::{Batching, Descent};
+use crate::driver::Descent;
 use crate::engine::{Compute, Precision};
 use crate::linalg::Matrix;
 use crate::losses::LossSpec;
-use crate::models::ModelSpec;
+use crate::models::{Initialiser, ModelSpec};
 use crate::norms::NormSpec;
 use crate::numeric::{RandomStream, Streams};
-use crate::objective::{Objective, Reduction};
+use crate::objective::Reduction;
 use crate::optimisers::{OptimiserSpec, Scaling};
 use crate::schedules::ScheduleSpec;
+use crate::training::Setup;
 
 /// Shapes and rules of a workload.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,11 +126,13 @@ impl Workload {
     pub fn start(&self, threads: usize, precision: Precision) -> crate::Result<Descent> {
         let shape = vec![self.inputs.cols];
         let data = Dataset::new(self.spec.name, self.inputs.clone(), Targets::Binary(self.labels.clone()), shape)?;
-        let model = ModelSpec::relu(&self.spec.widths);
-        let compute = Compute { threads, precision };
-        let objective = Objective::new(&data, &model, &self.spec.loss, Reduction::Mean, compute)?;
-        let optimiser = self.spec.optimiser.build(objective.layout())?;
-        let schedule = self.spec.schedule.build()?;
-        Ok(Descent::new(objective, optimiser, schedule, Batching::Full, self.params.clone(), &Streams::new(0))?)
+        let setup = Setup {
+            reduction: Reduction::Mean,
+            initialiser: Initialiser::Given { values: self.params.clone() },
+            schedule: self.spec.schedule.clone(),
+            compute: Compute { threads, precision },
+            ..Setup::new(ModelSpec::relu(&self.spec.widths), self.spec.loss.clone())
+        };
+        Ok(setup.descent(&self.spec.optimiser, setup.objective(&data)?, &data)?)
     }
 }

@@ -2,12 +2,8 @@
 
 use super::{FingerprintError, Geometry, REACHED};
 use crate::certificates::{Measure, linear_margin_problem};
-use crate::data::Dataset;
-use crate::engine::Compute;
 use crate::experiments::{RecipeSource, RunError, Task, plan};
 use crate::linalg::dot;
-use crate::numeric::Streams;
-use crate::objective::Objective;
 use crate::optimisers::OptimiserSpec;
 use crate::params::ParamLayout;
 use crate::potentials::PotentialSpec;
@@ -49,13 +45,13 @@ impl Optima {
     /// Asks the judge.
     pub fn of(probe: ProbeSpec, geometries: &[Geometry]) -> Result<Self, FingerprintError> {
         let task = task(probe.experiment, "gradient")?;
-        let data = load(&task)?;
-        let layout = objective(&task, &data)?.layout().clone();
+        let training = task.training()?;
+        let layout = training.objective()?.layout().clone();
         let mut optima = Self { margins: Vec::new(), directions: Vec::new(), unique: Vec::new(), cross: Vec::new() };
         let mut problems: Vec<MarginProblem> = Vec::new();
         for geometry in geometries {
             let measure = Measure::Norm(geometry.norm.clone());
-            let problem = linear_margin_problem(&data, &measure, &layout).map_err(RunError::from)?;
+            let problem = linear_margin_problem(training.data(), &measure, &layout).map_err(RunError::from)?;
             let solution = max_margin(&problem)?;
             if solution.status == MarginStatus::NotSeparable {
                 let (probe, norm) = (probe.name.to_owned(), geometry.label.clone());
@@ -159,24 +155,11 @@ pub(super) fn task_from(probe: ProbeSpec, optimiser: &str, start: u64) -> Result
 }
 
 fn from(experiment: &str, overrides: &[String], optimiser: &str) -> Result<Task, FingerprintError> {
-    let plan = plan(&RecipeSource::find(experiment)?, overrides)?;
-    let mut tasks: Vec<Task> = plan.points.iter().flat_map(|p| Task::all(&p.recipe, &p.settings)).collect();
+    let mut tasks = plan(&RecipeSource::find(experiment)?, overrides)?.tasks();
     match (tasks.len(), tasks.pop()) {
         (1, Some(task)) => Ok(task),
         (count, _) => Err(FingerprintError::Several { text: optimiser.to_owned(), count }),
     }
-}
-
-/// The examples of a run.
-pub(super) fn load(task: &Task) -> Result<Dataset, FingerprintError> {
-    Ok(task.recipe.data.load(&Streams::new(task.recipe.data_seed.unwrap_or(task.label.seed)))?.train)
-}
-
-/// The objective of a run.
-pub(super) fn objective(task: &Task, data: &Dataset) -> Result<Objective, FingerprintError> {
-    let recipe = &task.recipe;
-    let compute = Compute { threads: 1, precision: recipe.precision };
-    Ok(Objective::new(data, &recipe.model, &recipe.loss, recipe.reduction, compute)?)
 }
 
 /// Norms of parameters of a layout, by candidate.

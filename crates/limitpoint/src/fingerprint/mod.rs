@@ -115,7 +115,8 @@ crate::error::pass_through!(FingerprintError:
     crate::norms::NormError,
     crate::models::ModelError,
     crate::objective::ObjectiveError,
-    crate::driver::DriverError
+    crate::driver::DriverError,
+    crate::training::TrainingError
 );
 
 impl From<RecipeError> for FingerprintError {

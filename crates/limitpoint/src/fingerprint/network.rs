@@ -4,7 +4,7 @@ use std::f64::consts::LN_10;
 
 use serde::{Deserialize, Serialize};
 
-use super::battery::{load, objective, task, workers};
+use super::battery::{task, workers};
 use super::pace::Pace;
 use super::reading::walk;
 use super::{FingerprintError, Geometry, Settings};
@@ -91,12 +91,11 @@ pub(super) fn evidence(
 }
 
 fn follow(optimiser: &str, geometries: &[Geometry], pace: &Pace) -> Result<Vec<Moment>, FingerprintError> {
-    let task = task(EXPERIMENT, optimiser)?;
-    let data = load(&task)?;
-    let layout = objective(&task, &data)?.layout().clone();
+    let training = task(EXPERIMENT, optimiser)?.training()?;
+    let layout = training.objective()?.layout().clone();
     let mut norms = workers(geometries, &layout)?;
     let mut moments: Vec<Moment> = Vec::new();
-    walk(&task, &data, pace, &mut |process: &mut dyn Process| {
+    walk(&training, pace, &mut |process: &mut dyn Process| {
         process.show(&mut |snapshot| {
             let point = &snapshot.point;
             let measures: Vec<_> = norms.iter_mut().map(|norm| kkt_measure(point, &mut **norm)).collect();

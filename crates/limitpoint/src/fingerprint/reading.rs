@@ -4,12 +4,11 @@ use std::f64::consts::LN_10;
 
 use serde::{Deserialize, Serialize};
 
-use super::battery::{Optima, ProbeSpec, load, objective, task_from, workers};
+use super::battery::{Optima, ProbeSpec, task_from, workers};
 use super::pace::Pace;
 use super::{FingerprintError, Geometry};
-use crate::data::Dataset;
 use crate::driver::{Advance, Process};
-use crate::experiments::Task;
+use crate::training::Training;
 
 /// What was read off a run at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,17 +77,14 @@ pub(super) struct Walked {
 
 /// Moves a run through the stages of its pace and shows it, after the steps that cross a level and at the end.
 pub(super) fn walk(
-    task: &Task,
-    data: &Dataset,
+    training: &Training,
     pace: &Pace,
     look: &mut dyn FnMut(&mut dyn Process) -> Result<(), FingerprintError>,
 ) -> Result<Walked, FingerprintError> {
     let (mut next, mut state, mut walked) = (0, None, None);
     for stage in &pace.stages {
-        let mut task = task.clone();
-        task.recipe.schedule = stage.schedule.clone();
-        task.recipe.schedules.clear();
-        let mut process = task.start(objective(&task, data)?, data)?;
+        let mut running = training.clone().schedule(stage.schedule.clone())?.start()?;
+        let process = running.process();
         if let Some(state) = &state {
             process.resume(state)?;
         }
@@ -107,13 +103,13 @@ pub(super) fn walk(
             let depth = -process.log_loss() / LN_10;
             shown = depth >= level(next);
             if shown {
-                look(&mut *process)?;
+                look(process)?;
                 // several levels may be crossed in a step
                 next = (next..).find(|number| level(*number) > depth).unwrap_or(next + 1);
             }
         }
         if !shown {
-            look(&mut *process)?;
+            look(process)?;
         }
         walked = Some(Walked { steps: process.step(), log10_loss: process.log_loss() / LN_10, reason });
         if !goes_on {
@@ -133,16 +129,15 @@ pub(super) fn run(
     start: u64,
     pace: &Pace,
 ) -> Result<ProbeRun, FingerprintError> {
-    let task = task_from(probe, optimiser, start)?;
-    let data = load(&task)?;
-    let mut at = objective(&task, &data)?;
+    let training = task_from(probe, optimiser, start)?.training()?;
+    let mut at = training.objective()?;
     let layout = at.layout().clone();
-    let origin = task.initial(&layout);
+    let origin = training.setup().initial(&layout);
     let first_log_loss = at.forward(&origin).log_loss();
     let mut norms = workers(geometries, &layout)?;
     let lengths: Vec<f64> = norms.iter_mut().map(|norm| norm.value(&origin)).collect();
     let mut readings = Vec::new();
-    let walked = walk(&task, &data, pace, &mut |process: &mut dyn Process| {
+    let walked = walk(&training, pace, &mut |process: &mut dyn Process| {
         let (params, log_loss) = (process.params(), process.log_loss());
         at.forward(params);
         let least =

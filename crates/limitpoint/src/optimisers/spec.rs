@@ -1,7 +1,5 @@
 //! The description of an optimiser, as files, the command line and Python speak it.
 
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -475,12 +473,10 @@ impl OptimiserSpec {
     }
 }
 
-/// Short names for the command line: `gradient`, `sign`, `coordinate`, `spectral`, `adam`, … with default settings.
-impl FromStr for OptimiserSpec {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
+impl OptimiserSpec {
+    /// An optimiser with default settings by its short name: `gradient`, `sign`, `coordinate`, `spectral`, `adam`, …
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
             "gradient" | "gd" => Self::steepest(NormSpec::L2),
             "sign" => Self::steepest(NormSpec::Linf),
             "coordinate" => Self::steepest(NormSpec::L1),
@@ -503,14 +499,7 @@ impl FromStr for OptimiserSpec {
             }
             "dual-acceleration" => Self::DualAcceleration { norm: NormSpec::L2, modulus: None },
             "progressive-rescaling" => Self::progressive_rescaling(NormSpec::L2),
-            other => return Err(unknown(other)),
+            _ => return None,
         })
     }
-}
-
-fn unknown(text: &str) -> String {
-    format!(
-        "'{text}' is no optimiser with default settings; use gradient, sign, coordinate, spectral, monotone-coordinate, \
-         heavy-ball, nesterov, adam, adam-w, ada-grad, ada-boost, rms-prop, signum, lion, shampoo, muon, dual-acceleration or progressive-rescaling"
-    )
 }

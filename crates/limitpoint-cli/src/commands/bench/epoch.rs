@@ -16,12 +16,13 @@ use limitpoint::driver::{Batching, Descent, Process};
 use limitpoint::engine::{Compute, Precision};
 use limitpoint::linalg::Matrix;
 use limitpoint::losses::LossSpec;
-use limitpoint::models::ModelSpec;
+use limitpoint::models::{Initialiser, ModelSpec};
 use limitpoint::norms::NormSpec;
 use limitpoint::numeric::Streams;
-use limitpoint::objective::{Objective, Reduction};
+use limitpoint::objective::Reduction;
 use limitpoint::optimisers::OptimiserSpec;
 use limitpoint::schedules::ScheduleSpec;
+use limitpoint::training::Setup;
 use serde::Serialize;
 
 use super::median;
@@ -146,13 +147,15 @@ impl Task {
         let inputs = Matrix { rows: EXAMPLES, cols: FEATURES, data };
         let targets = Targets::Classes { labels: self.labels.clone(), count: CLASSES };
         let data = Dataset::new(self.images, inputs, targets, vec![28, 28])?;
-        let compute = Compute { threads, precision: Precision::F32 };
-        let model = ModelSpec::relu(&[WIDTH]);
-        let objective = Objective::new(&data, &model, &LossSpec::CrossEntropy, Reduction::Mean, compute)?;
-        let optimiser = OptimiserSpec::steepest(NormSpec::L2).build(objective.layout())?;
-        let schedule = ScheduleSpec::Constant { rate: RATE }.build()?;
-        let batching = Batching::Mini { size: BATCH };
-        Ok(Descent::new(objective, optimiser, schedule, batching, self.params.clone(), &Streams::new(0))?)
+        let setup = Setup {
+            reduction: Reduction::Mean,
+            initialiser: Initialiser::Given { values: self.params.clone() },
+            schedule: ScheduleSpec::Constant { rate: RATE },
+            batching: Batching::Mini { size: BATCH },
+            compute: Compute { threads, precision: Precision::F32 },
+            ..Setup::new(ModelSpec::relu(&[WIDTH]), LossSpec::CrossEntropy)
+        };
+        Ok(setup.descent(&OptimiserSpec::steepest(NormSpec::L2), setup.objective(&data)?, &data)?)
     }
 
     fn write(&self, folder: &Path) -> anyhow::Result<()> {

@@ -176,7 +176,7 @@ fn describe(lab: &Lab, task: &Task, data: &Dataset, folder: &Path) -> anyhow::Re
     std::fs::write(folder.join("figure.json"), description.to_string())?;
     write_numbers(folder, "figure.inputs", &data.dense()?.data)?;
     write_numbers(folder, "figure.labels", data.signs()?)?;
-    write_numbers(folder, "figure.params", &task.initial(&layout))
+    write_numbers(folder, "figure.params", &task.setup()?.initial(&layout))
 }
 
 /// The lines for people.

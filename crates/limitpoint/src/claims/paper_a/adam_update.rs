@@ -28,8 +28,8 @@ fn compare_bits(lab: &Lab, images: &Images, sign: &Task, adam: &Task, outcome: &
     let (adam, _) = images.bind(adam);
     let mut objective = lab.objective(&sign, &data)?;
     let mut gradient = LogScaled::zeros(objective.layout().len());
-    let mut first = sign.start(lab.objective(&sign, &data)?, &data)?;
-    let mut second = adam.start(lab.objective(&adam, &data)?, &data)?;
+    let mut first = lab.start_on(&sign, &data)?;
+    let mut second = lab.start_on(&adam, &data)?;
     let (mut equal, mut zeros, mut nonzeros) = (0u64, 0usize, 0usize);
     let mut deepest = f64::NAN;
     // down to where the square of a gradient's smallest entries leaves the range of numbers
@@ -63,7 +63,7 @@ fn compare_formula(
     const RATE: f64 = 3e-3;
     let (task, data) = images.bind(task);
     let mut objective = lab.objective(&task, &data)?;
-    let mut process = task.start(lab.objective(&task, &data)?, &data)?;
+    let mut process = lab.start_on(&task, &data)?;
     let mut theta = process.params().to_vec();
     let mut gradient = LogScaled::zeros(theta.len());
     let (mut m, mut v) = (vec![0.0; theta.len()], vec![0.0; theta.len()]);

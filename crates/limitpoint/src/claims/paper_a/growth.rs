@@ -55,7 +55,7 @@ fn identities(lab: &Lab) -> Result<Outcome, ClaimError> {
     for task in lab.tasks("a-flows", &["seed=2"])? {
         let data = lab.data(&task)?.train;
         let mut objective = lab.objective(&task, &data)?;
-        let (layout, start) = (objective.layout().clone(), task.initial(objective.layout()));
+        let (layout, start) = (objective.layout().clone(), task.setup()?.initial(objective.layout()));
         let spec = norm_of(&task);
         let (mut norm, mut optimiser) = (spec.build(&layout)?, OptimiserSpec::steepest(spec).build(&layout)?);
         let mut gradient = LogScaled::zeros(start.len());

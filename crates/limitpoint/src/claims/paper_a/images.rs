@@ -125,7 +125,7 @@ impl Course {
                 });
             },
         )?;
-        Ok(Self { samples, reason: end.reason })
+        Ok(Self { samples, reason: end.run.reason })
     }
 
     /// What was seen once all training images were on the right side and stayed there.

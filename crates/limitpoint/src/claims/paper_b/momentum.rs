@@ -167,7 +167,7 @@ fn offset_and_limit(lab: &Lab, rate: f64, beta: f64) -> Result<(f64, Vec<f64>), 
     process.advance()?;
     process.advance()?;
     let (a, b) = (process.params()[0].ln(), process.params()[1].ln());
-    Ok((2.0 * a - b, lab.finish(&task)?.params))
+    Ok((2.0 * a - b, lab.finish(&task)?.run.params))
 }
 
 /// log(1 + β(1+β)(a−1)²/((1+β)a² − β)), a = exp(−4η).

@@ -88,7 +88,7 @@ fn flows(lab: &Lab) -> Result<Outcome, ClaimError> {
         ];
         let all = lab.tasks("b-bregman", &overrides)?;
         let task = all.into_iter().find(|task| task.label.optimiser == "f").ok_or_else(|| missing("f"))?;
-        ends.push(lab.finish(&task)?.params);
+        ends.push(lab.finish(&task)?.run.params);
     }
     outcome.at_most(
         "four equations in eight unknowns: distance of the two flows' limits",

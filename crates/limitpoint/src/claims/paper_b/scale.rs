@@ -4,9 +4,8 @@ use std::time::Instant;
 
 use crate::claims::{Claim, ClaimError, Lab, Outcome, Scale, Sketch};
 use crate::data::Dataset;
-use crate::engine::Compute;
+use crate::driver::Process;
 use crate::experiments::Task;
-use crate::objective::Objective;
 
 pub(super) const CLAIMS: [Claim; 1] = [Claim {
     id: "B.scale",
@@ -18,12 +17,10 @@ pub(super) const CLAIMS: [Claim; 1] = [Claim {
 }];
 
 /// A problem as large as asked for, with as many threads as there are.
-fn start(data: &Dataset, task: &Task) -> Result<Box<dyn crate::driver::Process>, ClaimError> {
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let recipe = &task.recipe;
-    let compute = Compute { threads, precision: recipe.precision };
-    let objective = Objective::new(data, &recipe.model, &recipe.loss, recipe.reduction, compute)?;
-    Ok(task.start(objective, data)?)
+fn start(data: &Dataset, task: &Task) -> Result<Box<dyn Process + Send>, ClaimError> {
+    let mut setup = task.setup()?;
+    setup.compute.threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Ok(setup.start(setup.objective(data)?, data)?)
 }
 
 /// Seconds per step, the fastest of several groups, and ln L before and after.

@@ -170,7 +170,7 @@ fn euler_spread(lab: &Lab, activation: &str) -> Result<f64, ClaimError> {
     let mut worst = 0.0;
     for task in lab.tasks("c-flows", &overrides)?.iter().filter(|task| task.label.optimiser == "euclidean") {
         let mut objective = lab.objective(task, &lab.data(task)?.train)?;
-        let theta = task.initial(objective.layout());
+        let theta = task.setup()?.initial(objective.layout());
         let mut gradient = LogScaled::zeros(theta.len());
         objective.forward(&theta).backward(&theta, &mut gradient);
         let Some(homogeneity) = objective.homogeneity() else { return Ok(f64::NAN) };
@@ -190,16 +190,15 @@ fn euler_spread(lab: &Lab, activation: &str) -> Result<f64, ClaimError> {
 fn spectral(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
     let overrides = ["schedule=flow-resolved(resolution=0.02)".to_owned(), "stop.log10_loss=-9".to_owned()];
     for task in others(lab, "'spectral'", &overrides)? {
-        let mut process = lab.start(&task)?;
-        let start = process.params().to_vec();
-        let data = lab.data(&task)?.train;
-        let layout = lab.objective(&task, &data)?.layout().clone();
+        let mut running = lab.training(&task, lab.data(&task)?.train)?.start()?;
+        let layout = running.layout().clone();
+        let process = running.process();
         let alone = |block: &crate::params::Block| ParamLayout::new([(block.name.as_str(), block.rows, block.cols)]);
         let mut norms = Vec::new();
         for block in layout.blocks() {
             norms.push((block.range(), NormSpec::Spectral.build(&alone(block)?)?));
         }
-        let (mut uneven, mut before) = (0.0, start.clone());
+        let (mut uneven, mut before) = (0.0, process.params().to_vec());
         while process.log_loss() > -20.0 && process.step() < 100_000 {
             process.advance()?;
             let step: Vec<f64> = process.params().iter().zip(&before).map(|(now, then)| now - then).collect();
@@ -209,9 +208,7 @@ fn spectral(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
             before.copy_from_slice(process.params());
         }
         outcome.at_most("spectral descent: relative difference of the layers' spectral speeds", uneven, 1e-8);
-        let (params, log_loss, steps) = (process.params().to_vec(), process.log_loss(), process.step());
-        let reason = crate::observers::StopReason::Observer;
-        let end = Finished { task, data, start, params, log_loss, steps, reason };
+        let end = Finished { task, run: running.end() };
         for text in ["euclidean", "hyperbolic:0.1", "smoothed:3,1"] {
             let far = drift(lab, &end, &text.parse()?)?;
             outcome.at_least(format!("spectral descent: drift of the balance of {text}"), far, 1e-2);

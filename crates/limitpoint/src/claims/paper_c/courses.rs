@@ -115,7 +115,7 @@ impl Course {
         };
         let most = task.recipe.stop.steps.unwrap_or(u64::MAX);
         let lowest = task.recipe.stop.log10_loss.unwrap_or(f64::NEG_INFINITY) * std::f64::consts::LN_10;
-        let mut process = task.start(objective, &data)?;
+        let mut process = lab.start_on(task, &data)?;
         let mut course = Self {
             family,
             lambda,

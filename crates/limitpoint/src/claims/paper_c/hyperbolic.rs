@@ -69,7 +69,7 @@ impl Path {
             target = task.recipe.stop.log10_loss.unwrap_or(-13.0) * std::f64::consts::LN_10;
             let mut objective = lab.objective(&task, &lab.data(&task)?.train)?;
             let spec = FlowSpec::Mirror { potential: PotentialSpec::Hyperbolic { lambda } };
-            let start = task.initial(objective.layout());
+            let start = task.setup()?.initial(objective.layout());
             let mut flow = Flow::new(&spec, task.recipe.tolerance, &mut objective, &start)?;
             loop {
                 let pairs = flow.params().iter().zip(&flow.gradient().direction);

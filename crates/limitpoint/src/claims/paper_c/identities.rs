@@ -110,7 +110,7 @@ impl Still {
     fn new(lab: &Lab, task: &Task) -> Result<Self, ClaimError> {
         let data = lab.data(task)?.train;
         let mut objective = lab.objective(task, &data)?;
-        let theta = task.initial(objective.layout());
+        let theta = task.setup()?.initial(objective.layout());
         let potential = potential_of(task);
         let mut worker = potential.build(objective.layout())?;
         let (mut gradient, mut dual) = (LogScaled::zeros(theta.len()), vec![0.0; theta.len()]);

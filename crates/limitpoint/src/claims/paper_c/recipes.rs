@@ -155,7 +155,7 @@ fn first_steps(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
         let data = lab.data(&tasks[0])?.train;
         let mut objective = lab.objective(&tasks[0], &data)?;
         let layout = objective.layout().clone();
-        let start = tasks[0].initial(&layout);
+        let start = tasks[0].setup()?.initial(&layout);
         let mut gradient = LogScaled::zeros(layout.len());
         objective.forward(&start).backward(&start, &mut gradient);
         for family in families {

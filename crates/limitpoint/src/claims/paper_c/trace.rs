@@ -104,19 +104,20 @@ const RARELY: u64 = 20;
 impl Trace {
     /// Runs a task and keeps what theorems need.
     pub fn of(lab: &Lab, what: String, task: &Task) -> Result<Self, ClaimError> {
-        let data = lab.data(task)?.train;
-        let objective = lab.objective(task, &data)?;
+        let training = lab.training(task, lab.data(task)?.train)?;
+        let objective = training.objective()?;
         let (layout, homogeneity) = (objective.layout().clone(), objective.homogeneity().cloned());
         let potential = potential_of(task);
         let mut watcher = Watcher::new(potential.build(&layout)?, &potential, layout.len());
-        let start = task.initial(&layout);
+        let start = training.setup().initial(&layout);
         if let Some(homogeneity) = &homogeneity {
             watcher.balance = Balance::measure(&start, &layout, homogeneity, &mut *watcher.worker).values;
             watcher.neurons = neuron_balance(&start, &layout, homogeneity, &mut *watcher.worker);
         }
         let degree = homogeneity.map_or(f64::NAN, |homogeneity| homogeneity.degree);
         let (alpha, mut margins) = (watcher.worker.degree(), 0);
-        let mut process = task.start(objective, &data)?;
+        let mut running = training.start()?;
+        let process = running.process();
         let target = task.recipe.stop.log10_loss.unwrap_or(f64::NEG_INFINITY) * std::f64::consts::LN_10;
         let most = task.recipe.stop.steps.unwrap_or(u64::MAX);
         let (mut moments, mut reason) = (Vec::new(), StopReason::Observer);
@@ -139,8 +140,7 @@ impl Trace {
                 moments.push(watcher.look(&snapshot.point, snapshot.log_time, snapshot.step % RARELY == 0));
             });
         }
-        let (params, log_loss, steps) = (process.params().to_vec(), process.log_loss(), process.step());
-        let end = Finished { task: task.clone(), data, start, params, log_loss, steps, reason };
+        let end = Finished { task: task.clone(), run: running.end_because(reason) };
         let flow = task.label.optimiser.clone();
         Ok(Self { what, flow, potential, degree, alpha, margins, moments, end })
     }

@@ -218,7 +218,7 @@ fn slide(lab: &Lab, task: &Task, length: f64) -> Result<Option<Slide>, ClaimErro
     let mut objective = lab.objective(task, &data)?;
     let layout = objective.layout().clone();
     let mut norm = NormSpec::L2.build(&layout)?;
-    let mut theta = task.initial(&layout);
+    let mut theta = task.setup()?.initial(&layout);
     let mut gradient = LogScaled::zeros(theta.len());
     let target = task.recipe.stop.log10_loss.unwrap_or(f64::NEG_INFINITY) * std::f64::consts::LN_10;
     let mut slide = Slide { steps: 0, gain: 0.0, promised: 0.0, one_sided: 0.0, at_kinks: 0.0, exceptions: 0.0 };

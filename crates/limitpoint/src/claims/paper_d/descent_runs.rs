@@ -7,12 +7,13 @@ use rayon::prelude::*;
 use crate::claims::arithmetic::larger;
 use crate::claims::{ClaimError, Lab};
 use crate::driver::Advance;
-use crate::experiments::{AdmissibleDescent, Task};
+use crate::experiments::Task;
 use crate::linalg::{Matrix, dot, norm2};
 use crate::models::Initialiser;
 use crate::numeric::{LogScaled, log_add_exp};
 use crate::objective::Objective;
 use crate::schedules::ScheduleSpec;
+use crate::training::AdmissibleDescent;
 
 /// What is allowed for rounding.
 pub(super) const ROUNDING: f64 = 1e-12;
@@ -127,7 +128,7 @@ impl Walk {
     fn of(lab: &Lab, what: String, activation: &'static str, task: &Task) -> Result<Self, ClaimError> {
         let data = lab.data(task)?.train;
         let (recipe, mut objective) = (&task.recipe, lab.objective(task, &data)?);
-        let start = task.initial(objective.layout());
+        let start = task.setup()?.initial(objective.layout());
         let constants = AdmissibleDescent::new(&recipe.model, &recipe.loss, &data, &mut objective, &start)?;
         let scale = *constants.margin.scale();
         let degree = scale.degree();
@@ -138,7 +139,7 @@ impl Walk {
             ScheduleSpec::Admissible { c, .. } => Some(c.ln() + constants.log_step(-u)),
             _ => None,
         };
-        let mut process = task.start(lab.objective(task, &data)?, &data)?;
+        let mut process = lab.start_on(task, &data)?;
         let most = recipe.stop.steps.unwrap_or(1000) as usize;
         let look_at = most.div_ceil(8);
         let (mut theta, mut gradient) = (start, LogScaled::zeros(objective.layout().len()));
@@ -318,7 +319,7 @@ pub(super) fn walks(lab: &Lab) -> Result<Arc<Walks>, ClaimError> {
 fn smallest_step(lab: &Lab, task: &Task) -> Result<f64, ClaimError> {
     let data = lab.data(task)?.train;
     let mut objective = lab.objective(task, &data)?;
-    let start = task.initial(objective.layout());
+    let start = task.setup()?.initial(objective.layout());
     let (model, loss) = (&task.recipe.model, &task.recipe.loss);
     let constants = AdmissibleDescent::new(model, loss, &data, &mut objective, &start)?;
     let scale = constants.margin.scale();

@@ -122,7 +122,7 @@ impl Course {
     /// Trains a task on these images.
     pub fn follow(lab: &Lab, what: &str, task: &Task, split: &DataSplit, plan: &Plan) -> Result<Self, ClaimError> {
         let train: &Dataset = &split.train;
-        let mut process = task.start(lab.objective(task, train)?, train)?;
+        let mut process = lab.start_on(task, train)?;
         let examples = train.len();
         let per_epoch = match task.recipe.batching {
             Batching::Full => 1,

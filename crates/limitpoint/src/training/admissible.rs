@@ -1,6 +1,6 @@
 //! How long the steps of gradient descent may be on a smooth homogeneous model: the constants of condition (S5).
 
-use super::RunError;
+use super::TrainingError;
 use crate::data::{Dataset, Inputs};
 use crate::diagnostics::{DescentMargin, feature_bound, sparse_feature_bound};
 use crate::linalg::norm2;
@@ -37,8 +37,8 @@ impl AdmissibleDescent {
         data: &Dataset,
         objective: &mut Objective,
         params: &[f64],
-    ) -> Result<Self, RunError> {
-        let refuse = |why: String| Err(RunError::NoAdmissibleStep { why });
+    ) -> Result<Self, TrainingError> {
+        let refuse = |why: String| Err(TrainingError::NoAdmissibleStep { why });
         if !matches!(loss, LossSpec::Exponential | LossSpec::MulticlassExponential) {
             return refuse(format!("the loss is {loss}; use exponential"));
         }
@@ -59,7 +59,7 @@ impl AdmissibleDescent {
         if !bounds.hessian.is_finite() {
             return refuse("the activation has a kink; use relu-power with power = 2, or quadratic".into());
         }
-        objective.layout().check(params).map_err(crate::Error::from).map_err(Box::new)?;
+        objective.layout().check(params)?;
         objective.select(None);
         let log_loss = objective.forward(params).log_loss();
         if log_loss.is_nan() || log_loss >= 0.0 {
@@ -69,7 +69,7 @@ impl AdmissibleDescent {
                 log_loss.exp()
             ));
         }
-        let margin = DescentMargin::new(degree, log_loss).map_err(crate::Error::from).map_err(Box::new)?;
+        let margin = DescentMargin::new(degree, log_loss)?;
         let size = norm2(params);
         let log_first_margin = margin.log_value(log_loss, size);
         let spread = (bounds.gradient.powi(2) + size.powf(-degree) * bounds.hessian).ln();
@@ -96,7 +96,7 @@ mod tests {
         loss: LossSpec,
         reduction: Reduction,
         size: f64,
-    ) -> Result<AdmissibleDescent, RunError> {
+    ) -> Result<AdmissibleDescent, TrainingError> {
         let inputs = Matrix::from_rows(&[&[0.6, 0.8]]);
         let data = Dataset::new("one", inputs, Targets::Binary(vec![1.0]), vec![2]).unwrap();
         let mut objective = Objective::new(&data, model, &loss, reduction, Compute::default()).unwrap();
