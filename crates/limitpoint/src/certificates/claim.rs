@@ -35,8 +35,7 @@ impl Measure {
         use crate::potentials::QuadraticWeights::{Diagonal, Matrix};
         match self {
             Self::Potential(potential) => Some(potential.clone()),
-            Self::Norm(NormSpec::L2 | NormSpec::Frobenius) => Some(PotentialSpec::Euclidean),
-            Self::Norm(NormSpec::Lp { p: 2.0 }) => Some(PotentialSpec::Euclidean),
+            Self::Norm(norm) if norm.exponent() == Some(2.0) => Some(PotentialSpec::Euclidean),
             Self::Norm(NormSpec::Quadratic { diagonal }) => Some(PotentialSpec::Quadratic(Diagonal(diagonal.clone()))),
             Self::Norm(NormSpec::QuadraticDense { matrix }) => Some(PotentialSpec::Quadratic(Matrix(matrix.clone()))),
             Self::Norm(_) => None,

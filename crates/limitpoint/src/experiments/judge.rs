@@ -159,11 +159,9 @@ fn optimum(
 
 /// Whether a norm of matrices is beyond linear and quadratic programming.
 fn is_conic(norm: &NormSpec) -> bool {
-    use NormSpec::{Frobenius, L1, L1Averaged, L2, Linf, Lp, Quadratic};
-    match norm {
-        L1 | L1Averaged | L2 | Linf | Frobenius | Quadratic { .. } => false,
-        Lp { p } => *p != 1.0 && *p != 2.0 && p.is_finite(),
-        _ => true,
+    match norm.exponent() {
+        Some(p) => ![1.0, 2.0, f64::INFINITY].contains(&p),
+        None => !matches!(norm, NormSpec::Quadratic { .. }),
     }
 }
 

@@ -122,12 +122,14 @@ impl Flow {
         let mut state = params.to_vec();
         let (field, conserved) = match spec {
             FlowSpec::Steepest { norm } => {
-                let smooth = matches!(norm, NormSpec::L2 | NormSpec::Lp { .. } | NormSpec::Frobenius)
-                    || norm.key().starts_with("quadratic");
+                let smooth = match norm.exponent() {
+                    Some(p) => p != 1.0 && p.is_finite(),
+                    None => matches!(norm, NormSpec::Quadratic { .. } | NormSpec::QuadraticDense { .. }),
+                };
                 if !smooth {
                     return Err(FlowError::NotSmooth { norm: norm.key() });
                 }
-                let euclidean = matches!(norm, NormSpec::L2 | NormSpec::Frobenius);
+                let euclidean = norm.exponent() == Some(2.0);
                 (Field::Steepest(norm.build(&layout)?), euclidean.then_some(PotentialSpec::Euclidean))
             }
             FlowSpec::Mirror { potential } => {

@@ -57,7 +57,7 @@ pub use mirror::MomentumSpace;
 pub use muon::{Muon, OtherBlocks, PolarMethod};
 pub use spec::OptimiserSpec;
 pub use state::OptimiserState;
-pub use steepest::Scaling;
+pub use steepest::{Scaling, Steepest};
 pub use switch::Event;
 
 use crate::norms::NormError;
