@@ -125,19 +125,7 @@ pub fn judge(claim: &Claim, tolerances: &Tolerances, subject: &Subject) -> Resul
         }
         Claim::NearestSolution { potential } => {
             let (reference, multipliers) = nearest_solution(potential, subject)?;
-            let layout = subject.build()?.layout().clone();
-            let start = subject.start()?;
-            let evidence = SolutionEvidence::new(
-                potential,
-                &layout,
-                subject.data,
-                subject.weights,
-                start,
-                reference,
-                multipliers,
-            )?;
-            let verdict = evidence.verdict(tolerances.gap);
-            Ok((Evidence::Solution(evidence), verdict))
+            solution(potential, tolerances, subject, reference, multipliers)
         }
     }
 }
@@ -169,23 +157,25 @@ pub fn recompute(
             }
         }
         (Claim::NearestSolution { potential }, Evidence::Solution(stated)) => {
-            let layout = subject.build()?.layout().clone();
-            let (start, reference) = (subject.start()?, stated.reference.clone());
-            let multipliers = stated.multipliers.clone();
-            let found = SolutionEvidence::new(
-                potential,
-                &layout,
-                subject.data,
-                subject.weights,
-                start,
-                reference,
-                multipliers,
-            )?;
-            let verdict = found.verdict(tolerances.gap);
-            Ok((Evidence::Solution(found), verdict))
+            solution(potential, tolerances, subject, stated.reference.clone(), stated.multipliers.clone())
         }
         _ => Err(DocumentError::OtherEvidence),
     }
+}
+
+/// What a solution and its multipliers show.
+fn solution(
+    potential: &PotentialSpec,
+    tolerances: &Tolerances,
+    subject: &Subject,
+    reference: Vec<f64>,
+    multipliers: Vec<f64>,
+) -> Result<(Evidence, Verdict), DocumentError> {
+    let layout = subject.build()?.layout().clone();
+    let (data, weights, start) = (subject.data, subject.weights, subject.start()?);
+    let evidence = SolutionEvidence::new(potential, &layout, data, weights, start, reference, multipliers)?;
+    let verdict = evidence.verdict(tolerances.gap);
+    Ok((Evidence::Solution(evidence), verdict))
 }
 
 fn with_verdict(evidence: Evidence) -> (Evidence, Verdict) {

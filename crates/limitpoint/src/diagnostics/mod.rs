@@ -28,6 +28,7 @@ mod margin;
 mod mirror_margin;
 mod point;
 mod probe;
+mod rate_law;
 mod rates;
 mod shape;
 

@@ -61,6 +61,7 @@ mod robustness;
 
 // records: what is left, and what it says
 mod analysis;
+mod conclusions;
 mod course;
 mod load;
 mod record;
@@ -78,6 +79,10 @@ pub use certify::{
 pub use checkpoint::{RunState, load_checkpoint, save_checkpoint};
 pub use claim::Owner;
 pub use complaint::{Hint, RecipeError, Spot};
+pub use conclusions::{
+    Analysis, Band, FailedRun, FailureKind, Finding, Group, Standing, StandingCell, StandingColumn, StandingRow,
+    Summary, SummaryCell, SummaryColumn, SummaryRow, Sweep, SweepLine, SweepPanel, Table,
+};
 pub use damage::is_damage;
 pub use ensemble::ensemble;
 pub use experiment::{Experiment, RunOptions};
@@ -93,10 +98,8 @@ pub use polish::{POLISHED_FILE, PolishedRun, WarmStart, polish_run};
 pub use rates::{OptimiserRates, rates};
 pub use recipe::{CertificateRule, Observe, Recipe, Stop};
 pub use record::{
-    Analysis, Band, CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FailedRun, FailureKind,
-    FeatureImages, Finding, Group, HistogramRecord, Metrics, Portrait, ReferenceLine, RunRecord, Standing,
-    StandingCell, StandingColumn, StandingRow, Summary, SummaryCell, SummaryColumn, SummaryRow, Sweep, SweepLine,
-    SweepPanel, Table,
+    CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, HistogramRecord, Metrics, Portrait,
+    ReferenceLine, RunRecord,
 };
 pub use robustness::{Part, RobustnessOptions, RunRobustness, run_robustness, trained_weights};
 pub use schema::schema;

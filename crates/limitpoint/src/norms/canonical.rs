@@ -124,19 +124,10 @@ impl NormSpec {
         let every = |norm: &Self| -> Result<Vec<NormPart>, NormError> {
             layout.trainable().map(|block| norm.on_block(block, 1.0)).collect()
         };
-        let (rule, parts) = match self {
-            Self::Max { blocks } => (Rule::Max, Self::parts(blocks, layout)?),
-            Self::Sum { blocks } => (Rule::Sum, Self::parts(blocks, layout)?),
-            Self::Spectral | Self::GroupL2Inf => (Rule::Max, every(self)?),
-            Self::Nuclear | Self::GroupL21 => (Rule::Sum, every(self)?),
-            Self::L1
-            | Self::L1Averaged
-            | Self::L2
-            | Self::Linf
-            | Self::Lp { .. }
-            | Self::Quadratic { .. }
-            | Self::QuadraticDense { .. }
-            | Self::Frobenius => return Ok(whole(self.on_matrix(size, 1)?, 1.0)),
+        let Some(rule) = self.rule() else { return Ok(whole(self.on_matrix(size, 1)?, 1.0)) };
+        let parts = match self {
+            Self::Max { blocks } | Self::Sum { blocks } => Self::parts(blocks, layout)?,
+            everywhere => every(everywhere)?,
         };
         let (plain, spec) = match rule {
             Rule::Max => (PlainNorm::Linf, Self::Linf),
@@ -148,6 +139,22 @@ impl NormSpec {
             true => whole(plain, weight),
             false => Canonical { rule, parts },
         })
+    }
+
+    /// How it is put together from the norms of blocks; nothing for norms of all entries as one vector.
+    pub(super) fn rule(&self) -> Option<Rule> {
+        match self {
+            Self::Max { .. } | Self::Spectral | Self::GroupL2Inf => Some(Rule::Max),
+            Self::Sum { .. } | Self::Nuclear | Self::GroupL21 => Some(Rule::Sum),
+            Self::L1
+            | Self::L1Averaged
+            | Self::L2
+            | Self::Linf
+            | Self::Lp { .. }
+            | Self::Quadratic { .. }
+            | Self::QuadraticDense { .. }
+            | Self::Frobenius => None,
+        }
     }
 
     /// p, where this is the ℓp norm of all trainable entries on any layout.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::composite::{Composite, Layer, Rule};
+use super::composite::{Composite, Layer};
 use super::face::Elementary;
 use super::group::{GroupL2Inf, GroupL21};
 use super::l1::L1;
@@ -123,19 +123,12 @@ impl NormSpec {
         if size == 0 {
             return Err(NormError::NothingTrainable);
         }
-        let (rule, layers) = match self {
-            Self::Max { blocks } => (Rule::Max, resolve(blocks, layout)?),
-            Self::Sum { blocks } => (Rule::Sum, resolve(blocks, layout)?),
-            Self::Spectral | Self::GroupL2Inf => (Rule::Max, self.on_every_block(layout)?),
-            Self::Nuclear | Self::GroupL21 => (Rule::Sum, self.on_every_block(layout)?),
-            Self::L1
-            | Self::L1Averaged
-            | Self::L2
-            | Self::Linf
-            | Self::Lp { .. }
-            | Self::Quadratic { .. }
-            | Self::QuadraticDense { .. }
-            | Self::Frobenius => return Ok(Box::new(Window::new(ranges, self.elementary(size, 1)?))),
+        let Some(rule) = self.rule() else {
+            return Ok(Box::new(Window::new(ranges, self.elementary(size, 1)?)));
+        };
+        let layers = match self {
+            Self::Max { blocks } | Self::Sum { blocks } => resolve(blocks, layout)?,
+            everywhere => everywhere.on_every_block(layout)?,
         };
         match <[Layer; 1]>::try_from(layers) {
             Ok([Layer { range, norm, weight: 1.0 }]) => Ok(Box::new(Window::new(vec![range], norm))),

@@ -131,6 +131,13 @@ pub fn step_factor(log_step: f64, log_scale: f64) -> f64 {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptimiserError {
+    /// A name that is no optimiser with default settings.
+    #[error(
+        "'{0}' is no optimiser with default settings; use gradient, sign, coordinate, spectral, monotone-coordinate, \
+         heavy-ball, nesterov, adam, adam-w, ada-grad, ada-boost, rms-prop, signum, lion, shampoo, muon, \
+         dual-acceleration or progressive-rescaling"
+    )]
+    Unknown(String),
     /// A number out of range.
     #[error("{optimiser}: {what} is {value}, but must be {range}")]
     OutOfRange {

@@ -477,9 +477,9 @@ impl OptimiserSpec {
 
 /// Short names for the command line: `gradient`, `sign`, `coordinate`, `spectral`, `adam`, … with default settings.
 impl FromStr for OptimiserSpec {
-    type Err = String;
+    type Err = OptimiserError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, OptimiserError> {
         Ok(match text {
             "gradient" | "gd" => Self::steepest(NormSpec::L2),
             "sign" => Self::steepest(NormSpec::Linf),
@@ -503,14 +503,7 @@ impl FromStr for OptimiserSpec {
             }
             "dual-acceleration" => Self::DualAcceleration { norm: NormSpec::L2, modulus: None },
             "progressive-rescaling" => Self::progressive_rescaling(NormSpec::L2),
-            other => return Err(unknown(other)),
+            other => return Err(OptimiserError::Unknown(other.to_owned())),
         })
     }
-}
-
-fn unknown(text: &str) -> String {
-    format!(
-        "'{text}' is no optimiser with default settings; use gradient, sign, coordinate, spectral, monotone-coordinate, \
-         heavy-ball, nesterov, adam, adam-w, ada-grad, ada-boost, rms-prop, signum, lion, shampoo, muon, dual-acceleration or progressive-rescaling"
-    )
 }

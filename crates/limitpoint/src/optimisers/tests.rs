@@ -343,7 +343,7 @@ fn settings_out_of_range_are_named() {
         others: OtherBlocks::Polar,
     };
     assert!(message(muon).contains("iterations is 0"));
-    assert!("sgin".parse::<OptimiserSpec>().unwrap_err().contains("coordinate"));
+    assert!("sgin".parse::<OptimiserSpec>().unwrap_err().to_string().contains("coordinate"));
 }
 
 #[test]

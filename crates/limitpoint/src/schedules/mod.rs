@@ -28,11 +28,14 @@ mod loss_based;
 mod polynomial;
 mod rescaled;
 
+mod error;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod text;
 
-pub use spec::{ScheduleError, ScheduleSpec};
+pub use error::ScheduleError;
+pub use spec::ScheduleSpec;
 
 /// Redos in a row after which a rule says [`Verdict::GiveUp`].
 pub const LARGEST_REDO_COUNT: u32 = 200;

@@ -26,6 +26,7 @@
 //! | `barrier`, `loss_path` | the smallest exponential loss in a ball, by a method of its own |
 //! | `dense` | small dense matrices |
 
+mod arithmetic;
 mod ball;
 mod barrier;
 mod dense;
