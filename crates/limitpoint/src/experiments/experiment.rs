@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 
 use super::RunError;
-use super::claim::Claim;
+use super::hold::Hold;
 use super::config::{CONFIG_FILE, identity, read_config, same_recipe, write_config};
 use super::extend::reopen;
 use super::files::{create_folder, remove_temporaries};
@@ -91,7 +91,7 @@ impl Experiment {
     /// not keep the others from going on; a full disk does. Nobody else can write in the folder meanwhile.
     pub fn run(&self, folder: &Path, options: &RunOptions) -> Result<Vec<RunManifest>, RunError> {
         create_folder(folder)?;
-        let _claim = Claim::take(folder)?;
+        let _hold = Hold::take(folder)?;
         remove_temporaries(folder)?;
         let before = self.check_folder(folder)?;
         let data = self.load_data(folder, before.as_ref())?;

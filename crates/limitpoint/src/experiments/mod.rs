@@ -32,7 +32,7 @@ mod walk;
 // runs: from a task to its files, and back after an interruption
 mod admissible;
 mod checkpoint;
-mod claim;
+mod hold;
 mod config;
 mod damage;
 mod experiment;
@@ -77,7 +77,7 @@ pub use certify::{
     CERTIFICATE_FILE, CertifyOptions, CheckedCertificate, certify_run, check_certificate, run_folders, save_certificate,
 };
 pub use checkpoint::{RunState, load_checkpoint, save_checkpoint};
-pub use claim::Owner;
+pub use hold::Owner;
 pub use complaint::{Hint, RecipeError, Spot};
 pub use conclusions::{
     Analysis, Band, FailedRun, FailureKind, Finding, Group, Standing, StandingCell, StandingColumn, StandingRow,

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::checkpoint::{Checkpoints, RunState};
-use super::claim::Claim;
+use super::hold::Hold;
 use super::config::{CONFIG_FILE, identity};
 use super::files::{RecordError, create_folder, read_bytes, remove_temporaries, write_atomically};
 use super::manifest::{RunManifest, Status, Timings};
@@ -60,7 +60,7 @@ pub(super) fn execute(setting: &Setting) -> Result<(RunManifest, Option<RunError
     let folder = &setting.folder;
     let lost = folder.join("checkpoints").is_dir();
     create_folder(&folder.join("checkpoints"))?;
-    let _claim = Claim::take(folder)?;
+    let _hold = Hold::take(folder)?;
     for folder in [folder, &folder.join("checkpoints")] {
         remove_temporaries(folder)?;
     }

@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::RunError;
 use super::certify::{CERTIFICATE_FILE, CheckedCertificate, check_certificate};
 use super::checkpoint::load_checkpoint;
-use super::claim::Claim;
+use super::hold::Hold;
 use super::config::{CONFIG_FILE, read_config};
 use super::experiment::data_seed;
 use super::files::{RecordError, create_folder, read_bytes, read_text, remove_file, write_atomically};
@@ -75,7 +75,7 @@ impl Verification {
 pub fn verify(folder: &Path) -> Result<Verification, RunError> {
     let found = look(folder);
     let whole = found.as_ref().is_ok_and(|found| found.damage.is_empty());
-    if whole || (Claim::owner(folder).is_none() && folder.parent().and_then(Claim::owner).is_none()) {
+    if whole || (Hold::owner(folder).is_none() && folder.parent().and_then(Hold::owner).is_none()) {
         return found;
     }
     // somebody writes there, and may have replaced a file together with its checksum
@@ -102,7 +102,7 @@ pub(super) fn is_run(folder: &Path) -> bool {
 }
 
 fn verify_experiment(folder: &Path, found: &mut Verification) -> Result<(), RunError> {
-    if let Some(owner) = Claim::owner(folder) {
+    if let Some(owner) = Hold::owner(folder) {
         found.notes.push(format!("{} is being written by {owner}", folder.display()));
     }
     let manifest = found.take(ExperimentManifest::load(folder))?;
