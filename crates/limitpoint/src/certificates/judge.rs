@@ -3,7 +3,7 @@
 use super::network::{self, StationarityEvidence};
 use super::regression::SolutionEvidence;
 use super::tangent::TangentProblem;
-use super::{CertificateError, Claim, DocumentError, Doubt, Evidence, MarginEvidence, Measure, Tolerances, Verdict};
+use super::{CertificateError, DocumentError, Doubt, Evidence, MarginEvidence, Measure, RunClaim, Tolerances, Verdict};
 use crate::data::{Dataset, Targets};
 use crate::models::{Compute, MarginMap, Model, ModelSpec};
 use crate::norms::NormSpec;
@@ -98,9 +98,13 @@ pub fn linear_margin_problem(
 }
 
 /// Judges a claim: solves the problem it is about and draws the conclusion.
-pub fn judge(claim: &Claim, tolerances: &Tolerances, subject: &Subject) -> Result<(Evidence, Verdict), DocumentError> {
+pub fn judge(
+    claim: &RunClaim,
+    tolerances: &Tolerances,
+    subject: &Subject,
+) -> Result<(Evidence, Verdict), DocumentError> {
     match claim {
-        Claim::LargestMargin { measure } => {
+        RunClaim::LargestMargin { measure } => {
             let problem = subject.margin_problem(measure)?;
             let (direction, multipliers) = proof(&problem)?;
             let Multipliers { rows, cone, .. } = multipliers;
@@ -108,7 +112,7 @@ pub fn judge(claim: &Claim, tolerances: &Tolerances, subject: &Subject) -> Resul
             let verdict = evidence.verdict(&problem, tolerances.gap);
             Ok((Evidence::Margin(evidence).with_room(), verdict))
         }
-        Claim::StationaryMargin { measure } => {
+        RunClaim::StationaryMargin { measure } => {
             let tangent = match subject.tangent_problem(measure, tolerances.kinks)? {
                 Ok(tangent) => tangent,
                 Err(evidence) => return Ok(with_verdict(evidence)),
@@ -123,7 +127,7 @@ pub fn judge(claim: &Claim, tolerances: &Tolerances, subject: &Subject) -> Resul
             let verdict = evidence.verdict(tolerances.gap);
             Ok((Evidence::Stationarity(evidence).with_room(), verdict))
         }
-        Claim::NearestSolution { potential } => {
+        RunClaim::NearestSolution { potential } => {
             let (reference, multipliers) = nearest_solution(potential, subject)?;
             solution(potential, tolerances, subject, reference, multipliers)
         }
@@ -132,20 +136,20 @@ pub fn judge(claim: &Claim, tolerances: &Tolerances, subject: &Subject) -> Resul
 
 /// The same evidence with every number computed anew from data, weights, directions and multipliers; no solver is used.
 pub fn recompute(
-    claim: &Claim,
+    claim: &RunClaim,
     tolerances: &Tolerances,
     subject: &Subject,
     evidence: &Evidence,
 ) -> Result<(Evidence, Verdict), DocumentError> {
     match (claim, evidence) {
-        (Claim::LargestMargin { measure }, Evidence::Margin(stated)) => {
+        (RunClaim::LargestMargin { measure }, Evidence::Margin(stated)) => {
             let problem = subject.margin_problem(measure)?;
             let MarginEvidence { direction, rows, cone, .. } = stated.clone();
             let found = MarginEvidence::new(&problem, subject.weights, direction, rows, cone)?;
             let verdict = found.verdict(&problem, tolerances.gap);
             Ok((Evidence::Margin(found), verdict))
         }
-        (Claim::StationaryMargin { measure }, stated) => {
+        (RunClaim::StationaryMargin { measure }, stated) => {
             match (subject.tangent_problem(measure, tolerances.kinks)?, stated) {
                 (Ok(tangent), Evidence::Stationarity(stated)) => {
                     let found = StationarityEvidence::new(&tangent, stated.direction.clone(), stated.multipliers())?;
@@ -156,7 +160,7 @@ pub fn recompute(
                 _ => Err(DocumentError::OtherEvidence),
             }
         }
-        (Claim::NearestSolution { potential }, Evidence::Solution(stated)) => {
+        (RunClaim::NearestSolution { potential }, Evidence::Solution(stated)) => {
             solution(potential, tolerances, subject, stated.reference.clone(), stated.multipliers.clone())
         }
         _ => Err(DocumentError::OtherEvidence),

@@ -49,7 +49,7 @@ mod tangent_tests;
 mod test_nets;
 
 pub use bounds::{Bounded, KktBounds, mirror_bounds, steepest_bounds};
-pub use claim::{Claim, Measure};
+pub use claim::{Measure, RunClaim};
 pub use document::{
     Certificate, DataReference, Disagreement, DocumentError, Evidence, FORMAT, StartReference, Tolerances, VERSION,
     WeightsReference,

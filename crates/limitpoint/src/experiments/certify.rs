@@ -15,7 +15,7 @@ use super::task::Task;
 use super::verify::is_run;
 use super::weights::{digest, load_weights, read_weights};
 use crate::certificates::{
-    Certificate, Claim, DataReference, Disagreement, FORMAT, Measure, StartReference, Subject, Tolerances, VERSION,
+    Certificate, DataReference, Disagreement, FORMAT, Measure, RunClaim, StartReference, Subject, Tolerances, VERSION,
     Verdict, WeightsReference, judge,
 };
 use crate::data::{DataSplit, Dataset, Targets};
@@ -91,7 +91,7 @@ pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificat
     let record = describe(&split);
     let (data, model) = (&split.train, &task.recipe.model);
     let claim = claim(&task, data, options.norm.as_ref())?;
-    let start = matches!(claim, Claim::NearestSolution { .. })
+    let start = matches!(claim, RunClaim::NearestSolution { .. })
         .then_some(StartReference { initialiser: task.recipe.initialiser.clone(), seed: task.label.seed });
     let drawn = start.as_ref().map(|start| draw(start, &layout));
     let subject = Subject { data, model, weights: &weights, start: drawn.as_deref() };
@@ -264,7 +264,7 @@ fn draw(start: &StartReference, layout: &ParamLayout) -> Vec<f64> {
 }
 
 /// What is known about the limit of a run.
-fn claim(task: &Task, data: &Dataset, norm: Option<&NormSpec>) -> Result<Claim, RunError> {
+fn claim(task: &Task, data: &Dataset, norm: Option<&NormSpec>) -> Result<RunClaim, RunError> {
     let refuse = |why: &str| RunError::NoClaim { run: task.label.name.clone(), why: why.to_owned() };
     let measure = norm.map_or_else(|| task.measure(), |norm| Some(Measure::Norm(norm.clone())));
     let measure =
@@ -274,10 +274,10 @@ fn claim(task: &Task, data: &Dataset, norm: Option<&NormSpec>) -> Result<Claim, 
         (Targets::Values(_), true) => {
             let why = "its limit in regression is known for mirror descent and quadratic norms only";
             let potential = measure.potential().ok_or_else(|| refuse(why))?;
-            Ok(Claim::NearestSolution { potential })
+            Ok(RunClaim::NearestSolution { potential })
         }
         (Targets::Values(_), false) => Err(refuse("the limit of a network in regression is not known")),
-        (_, true) => Ok(Claim::LargestMargin { measure }),
-        (_, false) => Ok(Claim::StationaryMargin { measure }),
+        (_, true) => Ok(RunClaim::LargestMargin { measure }),
+        (_, false) => Ok(RunClaim::StationaryMargin { measure }),
     }
 }

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 
 use super::RunError;
-use super::hold::Hold;
 use super::config::{CONFIG_FILE, identity, read_config, same_recipe, write_config};
 use super::extend::reopen;
 use super::files::{create_folder, remove_temporaries};
 use super::fit::{require_memory, require_tasks};
+use super::hold::Hold;
 use super::judge::{AT_ONCE, JudgeRecord, judge};
 use super::locate::{Known, Loaded, find_data};
 use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunEntry, RunManifest, Status};

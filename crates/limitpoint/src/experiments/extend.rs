@@ -8,10 +8,10 @@ use std::path::Path;
 
 use super::RunError;
 use super::checkpoint::Checkpoints;
-use super::hold::Hold;
 use super::config::write_config;
 use super::experiment::Experiment;
 use super::files::{remove_file, rename};
+use super::hold::Hold;
 use super::journal::partial_name;
 use super::manifest::{RunManifest, Status};
 use super::plan::plan;

@@ -32,13 +32,13 @@ mod walk;
 // runs: from a task to its files, and back after an interruption
 mod admissible;
 mod checkpoint;
-mod hold;
 mod config;
 mod damage;
 mod experiment;
 mod extend;
 mod files;
 mod fit;
+mod hold;
 mod journal;
 mod locate;
 mod manifest;
@@ -77,7 +77,6 @@ pub use certify::{
     CERTIFICATE_FILE, CertifyOptions, CheckedCertificate, certify_run, check_certificate, run_folders, save_certificate,
 };
 pub use checkpoint::{RunState, load_checkpoint, save_checkpoint};
-pub use hold::Owner;
 pub use complaint::{Hint, RecipeError, Spot};
 pub use conclusions::{
     Analysis, Band, FailedRun, FailureKind, Finding, Group, Standing, StandingCell, StandingColumn, StandingRow,
@@ -88,6 +87,7 @@ pub use ensemble::ensemble;
 pub use experiment::{Experiment, RunOptions};
 pub use files::{RecordError, write_atomically};
 pub use glossary::{Instance, Setting, columns, explain, glossary, recipe_keys};
+pub use hold::Owner;
 pub use journal::Mark;
 pub use judge::{JudgeRecord, Optimum};
 pub use locate::{Loaded, experiment_data, run_data};

@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::checkpoint::{Checkpoints, RunState};
-use super::hold::Hold;
 use super::config::{CONFIG_FILE, identity};
 use super::files::{RecordError, create_folder, read_bytes, remove_temporaries, write_atomically};
+use super::hold::Hold;
 use super::manifest::{RunManifest, Status, Timings};
 use super::metrics::{HistogramWriter, MetricsWriter};
 use super::parquet_file::to_parquet;
