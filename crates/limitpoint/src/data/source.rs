@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claims_are_checked_before_they_are_believed() {
+    fn shapes_are_checked_before_they_are_believed() {
         let source = Source::new("x", "test");
         assert_eq!(source.check_shape(&[3, 2], 8, 48).unwrap(), 6);
         assert!(source.check_shape(&[3, 2], 8, 47).is_err());
