@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::judge::{Subject, recompute};
+use super::decide::{Subject, recompute};
 use super::network::StationarityEvidence;
 use super::regression::SolutionEvidence;
 use super::{CertificateError, Doubt, MarginEvidence, RunClaim, Verdict};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::certificates::{Doubt, Measure, judge};
+use crate::certificates::{Doubt, Measure, decide};
 use crate::data::{Dataset, Gaussians, Targets};
 use crate::linalg::Matrix;
 use crate::norms::NormSpec;
@@ -13,7 +13,7 @@ fn symmetric() -> Dataset {
 
 fn document(claim: RunClaim, gap: f64, model: ModelSpec, subject: &Subject) -> Certificate {
     let tolerances = Tolerances { gap, ..Tolerances::default() };
-    let (evidence, verdict) = judge(&claim, &tolerances, subject).unwrap();
+    let (evidence, verdict) = decide(&claim, &tolerances, subject).unwrap();
     Certificate {
         format: FORMAT.into(),
         version: VERSION,
@@ -179,7 +179,7 @@ fn networks_are_certified_refuted_or_not_yet_separated() {
         assert!(!complaints(&back, &data, &moved).is_empty());
     }
     let subject = Subject { data: &data, model: &model, weights: &[0.6, 0.8, 1.0], start: None };
-    let refused = judge(&largest(NormSpec::L2), &Tolerances::default(), &subject).unwrap_err();
+    let refused = decide(&largest(NormSpec::L2), &Tolerances::default(), &subject).unwrap_err();
     assert_eq!(refused, DocumentError::NotLinear { model: "network" });
 }
 
@@ -227,6 +227,6 @@ fn other_documents_are_refused_by_name() {
     let potential = RunClaim::NearestSolution { potential: PotentialSpec::Euclidean };
     let data = symmetric();
     let subject = Subject { data: &data, model: &ModelSpec::Linear, weights: &[3.0, 3.0], start: None };
-    let refused = judge(&potential, &Tolerances::default(), &subject).unwrap_err();
+    let refused = decide(&potential, &Tolerances::default(), &subject).unwrap_err();
     assert_eq!(refused, DocumentError::NoTargets { data: "two".into() });
 }

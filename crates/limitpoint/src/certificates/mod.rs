@@ -34,8 +34,8 @@ mod residual;
 mod polish;
 
 mod claim;
+mod decide;
 mod document;
-mod judge;
 mod linear;
 mod network;
 mod regression;
@@ -50,6 +50,7 @@ mod test_nets;
 
 pub use bounds::{Bounded, KktBounds, mirror_bounds, steepest_bounds};
 pub use claim::{Measure, RunClaim};
+pub use decide::{Subject, decide, linear_margin_problem, recompute};
 pub use document::{
     Certificate, DataReference, Disagreement, DocumentError, Evidence, FORMAT, StartReference, Tolerances, VERSION,
     WeightsReference,
@@ -58,7 +59,6 @@ pub use error::CertificateError;
 pub use evaluation::Evaluation;
 pub use geometry::Geometry;
 pub use gram::{margin_gram, tangent_certificate_from_gram};
-pub use judge::{Subject, judge, linear_margin_problem, recompute};
 pub use linear::MarginEvidence;
 pub use multipliers::{KktCertificate, KktReport, best_multipliers, kkt_report};
 pub use network::StationarityEvidence;

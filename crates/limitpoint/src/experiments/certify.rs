@@ -16,7 +16,7 @@ use super::verify::is_run;
 use super::weights::{digest, load_weights, read_weights};
 use crate::certificates::{
     Certificate, DataReference, Disagreement, FORMAT, Measure, RunClaim, StartReference, Subject, Tolerances, VERSION,
-    Verdict, WeightsReference, judge,
+    Verdict, WeightsReference, decide,
 };
 use crate::data::{DataSplit, Dataset, Targets};
 use crate::diagnostics::DirectionCourse;
@@ -95,7 +95,7 @@ pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificat
         .then_some(StartReference { initialiser: task.recipe.initialiser.clone(), seed: task.label.seed });
     let drawn = start.as_ref().map(|start| draw(start, &layout));
     let subject = Subject { data, model, weights: &weights, start: drawn.as_deref() };
-    let (evidence, verdict) = judge(&claim, &options.tolerances, &subject)?;
+    let (evidence, verdict) = decide(&claim, &options.tolerances, &subject)?;
     // other weights did not come on this path
     let course = if options.weights.is_none() { course(folder)? } else { None };
     let home = options.weights.as_deref().map_or(folder, |path| path.parent().unwrap_or(Path::new("")));

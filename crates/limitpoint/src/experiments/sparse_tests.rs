@@ -77,7 +77,7 @@ fn what_needs_dense_inputs_says_so_where_they_would_be_too_large() {
     }
     let subject = Subject { data: &data, model: &ModelSpec::Linear, weights: &weights, start: None };
     let claim = RunClaim::LargestMargin { measure: Measure::Norm(norm) };
-    let error = crate::certificates::judge(&claim, &Tolerances::default(), &subject).unwrap_err();
+    let error = crate::certificates::decide(&claim, &Tolerances::default(), &subject).unwrap_err();
     assert!(matches!(error, DocumentError::TooLarge { entries: 100_000_000, .. }), "{error}");
 }
 

@@ -61,7 +61,7 @@ pub(super) fn phases(geometries: &[Candidate], runs: &[ProbeRun]) -> (Vec<Phase>
         let moment: Option<Vec<(&ProbeRun, &Reading)>> =
             runs.iter().map(|run| Some((run, &run.readings[at(run)?]))).collect();
         let Some(moment) = moment.filter(|moment| !moment.is_empty()) else { continue };
-        let now = judge(geometries, &moment);
+        let now = phase(geometries, &moment);
         course.push(Moment { log10_loss: now.clearest, shares: now.shares.clone() });
         match phases.last_mut() {
             Some(last) if last.geometry == now.geometry => {
@@ -78,7 +78,7 @@ pub(super) fn phases(geometries: &[Candidate], runs: &[ProbeRun]) -> (Vec<Phase>
 }
 
 /// What one reading of every run says.
-fn judge(geometries: &[Candidate], moment: &[(&ProbeRun, &Reading)]) -> Phase {
+fn phase(geometries: &[Candidate], moment: &[(&ProbeRun, &Reading)]) -> Phase {
     let smallest = |value: &dyn Fn(&Reading) -> f64| {
         moment
             .iter()

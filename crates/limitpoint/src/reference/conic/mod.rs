@@ -79,17 +79,17 @@ impl Solver {
     fn attempt(
         self,
         program: &Program,
-        judge: &mut dyn FnMut(&Point) -> Result<f64, ReferenceError>,
+        gap_of: &mut dyn FnMut(&Point) -> Result<f64, ReferenceError>,
     ) -> Result<usize, ReferenceError> {
         let (point, mut iterations) = match self {
             Self::Dense => path::follow::<f64>(program)?,
             Self::General => general::solve(program)?,
         };
-        let mut last = judge(&point)?;
+        let mut last = gap_of(&point)?;
         let mut failure = None;
         polish::polish(program, &point, STEPS, |point| {
             iterations += 1;
-            let gap = judge(point).unwrap_or_else(|error| {
+            let gap = gap_of(point).unwrap_or_else(|error| {
                 failure = Some(error);
                 0.0
             });

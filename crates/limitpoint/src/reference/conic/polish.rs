@@ -74,7 +74,7 @@ struct Eigenbasis {
 
 /// Takes up to `steps` Newton steps from `point` and shows every point on the way to `judge`, which says whether it is
 /// good enough to stop.
-pub(super) fn polish(program: &Program, point: &Point, steps: usize, mut judge: impl FnMut(&Point) -> bool) {
+pub(super) fn polish(program: &Program, point: &Point, steps: usize, mut enough: impl FnMut(&Point) -> bool) {
     if program.width() > 2 * LARGEST {
         return;
     }
@@ -102,7 +102,7 @@ pub(super) fn polish(program: &Program, point: &Point, steps: usize, mut judge: 
             return;
         }
         s = program.rows.iter().map(|row| row.at(&x)).collect();
-        if judge(&Point { x: x.clone(), z: z.clone() }) {
+        if enough(&Point { x: x.clone(), z: z.clone() }) {
             return;
         }
         if fraction == 1.0 {

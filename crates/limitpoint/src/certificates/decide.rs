@@ -97,8 +97,8 @@ pub fn linear_margin_problem(
     Ok(if geometry.semidefinite { problem.semidefinite().map_err(CertificateError::from)? } else { problem })
 }
 
-/// Judges a claim: solves the problem it is about and draws the conclusion.
-pub fn judge(
+/// Decides a claim: solves the problem it is about and draws the conclusion.
+pub fn decide(
     claim: &RunClaim,
     tolerances: &Tolerances,
     subject: &Subject,
