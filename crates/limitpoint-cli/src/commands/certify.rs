@@ -107,7 +107,7 @@ fn answer(certificate: &Certificate, path: &Path) -> anyhow::Result<Value> {
 
 /// Of an experiment: solves for the lines of the report, and writes a report that is there anew.
 fn refresh(folder: &Path) -> anyhow::Result<()> {
-    Experiment::open(folder)?.judge(folder, LARGEST_LINE)?;
+    Experiment::open(folder)?.find_optima(folder, LARGEST_LINE)?;
     if folder.join("report.html").exists() {
         let record = ExperimentRecord::load(folder)?;
         report::write_page(&record, &analyse(&record), folder)?;

@@ -16,7 +16,7 @@
 //! | `polish` | where is the limit? from a trained point to a certified KKT point | D.thm4.4, A.thm3.4 |
 //! | `claim`, `verdict` | what is claimed of a run's weights, and the answer | |
 //! | `linear`, `network`, `regression` | the evidence for each kind of claim | Ct.bracket, Ct.ntk, B.thm1 |
-//! | `judge`, `document` | from claim to verdict, and the same as a file that can be checked again | |
+//! | `decide`, `document` | from claim to verdict, and the same as a file that can be checked again | |
 
 mod error;
 mod evaluation;

@@ -13,10 +13,10 @@ use super::extend::reopen;
 use super::files::{create_folder, remove_temporaries};
 use super::fit::{require_memory, require_tasks};
 use super::hold::Hold;
-use super::judge::{AT_ONCE, JudgeRecord, judge};
 use super::locate::{Known, Loaded, find_data};
 use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunEntry, RunManifest, Status};
 use super::memory::memory_warnings;
+use super::optima::{AT_ONCE, OptimaRecord, find_optima};
 use super::recipe::Recipe;
 use super::record::DataRecord;
 use super::run::{Setting, execute, failed};
@@ -152,16 +152,16 @@ impl Experiment {
             return Err(errors.swap_remove(0));
         }
         if manifests.iter().all(|manifest| manifest.status == Status::Finished) {
-            judge(folder, &self.sets(&data), AT_ONCE)?;
+            find_optima(folder, &self.sets(&data), AT_ONCE)?;
         }
         Ok(manifests)
     }
 
     /// Computes the exact optima that the runs of a linear model are compared with, of problems of up to `entries`
     /// entries, and writes them to `judge.json`; the report shows them as lines.
-    pub fn judge(&self, folder: &Path, entries: usize) -> Result<JudgeRecord, RunError> {
+    pub fn find_optima(&self, folder: &Path, entries: usize) -> Result<OptimaRecord, RunError> {
         let data = self.load_data(folder, Some(&ExperimentManifest::load(folder)?))?;
-        judge(folder, &self.sets(&data), entries)
+        find_optima(folder, &self.sets(&data), entries)
     }
 
     fn sets<'a>(&'a self, data: &'a DataSets) -> Vec<(&'a Task, &'a Loaded)> {

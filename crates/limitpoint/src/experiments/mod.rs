@@ -55,7 +55,7 @@ mod weights;
 
 // the judge: what the limit is, and whether a run's claim holds
 mod certify;
-mod judge;
+mod optima;
 mod polish;
 mod robustness;
 
@@ -89,9 +89,9 @@ pub use files::{RecordError, write_atomically};
 pub use glossary::{Instance, Setting, columns, explain, glossary, recipe_keys};
 pub use hold::Owner;
 pub use journal::Mark;
-pub use judge::{JudgeRecord, Optimum};
 pub use locate::{Loaded, experiment_data, run_data};
 pub use manifest::{ExperimentManifest, Machine, RunEntry, RunManifest, Status, Timings};
+pub use optima::{OptimaRecord, Optimum};
 pub use parquet_file::to_parquet;
 pub use plan::{Plan, PlanPoint, plan};
 pub use polish::{POLISHED_FILE, PolishedRun, WarmStart, polish_run};

@@ -23,9 +23,9 @@ use super::config::{CONFIG_FILE, read_config};
 use super::experiment::data_seed;
 use super::files::{RecordError, create_folder, read_bytes, read_text, remove_file, write_atomically};
 use super::hold::Hold;
-use super::judge::JudgeRecord;
 use super::locate::{Known, find_data};
 use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunManifest, Status};
+use super::optima::OptimaRecord;
 use super::seal::{Seal, sum};
 use super::task::Task;
 use super::weights::check_weights;
@@ -117,9 +117,9 @@ fn verify_experiment(folder: &Path, found: &mut Verification) -> Result<(), RunE
     for run in runs {
         finished &= verify_run(&run, found)?;
     }
-    if found.take(JudgeRecord::load(folder))?.is_some_and(|record| record.is_none()) && finished {
+    if found.take(OptimaRecord::load(folder))?.is_some_and(|record| record.is_none()) && finished {
         let what = "is missing; `limitpoint resume` writes it again";
-        found.damage.push(Damage { path: folder.join(JudgeRecord::FILE), what: what.into() });
+        found.damage.push(Damage { path: folder.join(OptimaRecord::FILE), what: what.into() });
     }
     let page = folder.join(REPORT_FILE);
     match read_text(&page) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! norm on a layout ──► ball ──┐
-//!                             ├──► program ──► path (dense) or general (Clarabel) ──► polish ──► judged by its bracket
+//!                             ├──► program ──► path (dense) or general (Clarabel) ──► polish ──► measured by its bracket
 //! margin | minimum_norm ──────┘
 //! ```
 //!
@@ -72,7 +72,7 @@ impl Solver {
     /// Both, in the order in which they are tried.
     const ALL: [Self; 2] = [Self::Dense, Self::General];
 
-    /// Solves a program, polishes the answer and shows every point to `judge`, which says the relative gap of the best
+    /// Solves a program, polishes the answer and shows every point to `gap_of`, which says the relative gap of the best
     /// point so far. Returns the iterations.
     ///
     /// Polishing stops at a gap of `ROUNDING`, or at `GOOD` once a step no longer halves it.
