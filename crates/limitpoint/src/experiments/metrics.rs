@@ -7,7 +7,7 @@ use super::files::RecordError;
 use super::journal::{Journal, Mark};
 use super::recipe::CertificateRule;
 use super::record::{HistogramRecord, Metrics};
-use crate::diagnostics::{Probe, ProbeState, histogram};
+use crate::diagnostics::{Instrument, InstrumentState, histogram};
 use crate::observers::{Continue, Observer, Snapshot, Spacing, StopReason};
 
 /// One line of the table.
@@ -19,7 +19,7 @@ struct Line {
 
 /// An observer that measures snapshots and writes them down.
 pub(super) struct MetricsWriter {
-    probe: Probe,
+    probe: Instrument,
     spacing: Spacing,
     columns: Vec<String>,
     lines: Vec<Line>,
@@ -64,7 +64,7 @@ impl Certificate {
 }
 
 /// Names of the table's columns: the probe's, with the logarithm of the loss in base ten, after the counters.
-fn columns_of(probe: &Probe) -> Vec<String> {
+fn columns_of(probe: &Instrument) -> Vec<String> {
     let base_ten = |name: &String| if name == "log_loss" { "log10_loss".to_owned() } else { name.clone() };
     ["step", "epoch", "log10_time"].map(str::to_owned).into_iter().chain(probe.columns().iter().map(base_ten)).collect()
 }
@@ -73,10 +73,10 @@ impl MetricsWriter {
     /// Starts the table, or takes it up at a mark.
     pub fn open(
         path: &Path,
-        mut probe: Probe,
+        mut probe: Instrument,
         spacing: Spacing,
         certificate: Option<&CertificateRule>,
-        resumed: Option<(&Mark, &ProbeState)>,
+        resumed: Option<(&Mark, &InstrumentState)>,
     ) -> Result<Self, RecordError> {
         let columns = columns_of(&probe);
         let header = header_text(&columns);
@@ -98,7 +98,7 @@ impl MetricsWriter {
     }
 
     /// How far it has come, and what the probe remembers.
-    pub fn mark(&mut self) -> Result<(Mark, ProbeState), RecordError> {
+    pub fn mark(&mut self) -> Result<(Mark, InstrumentState), RecordError> {
         Ok((self.journal.mark()?, self.probe.state()))
     }
 

@@ -29,7 +29,7 @@ use super::watcher::{Progress, Watcher};
 use super::weights::digest;
 use super::{DataRecord, RunError};
 use crate::data::DataSplit;
-use crate::diagnostics::{Probe, ProbeSpec};
+use crate::diagnostics::{Instrument, InstrumentSpec};
 use crate::driver::{Batching, Process, advance, look, show_last};
 use crate::models::Compute;
 use crate::objective::Objective;
@@ -142,14 +142,14 @@ impl<'a> Runner<'a> {
         let mut objective = Objective::new(data, &recipe.model, &recipe.loss, recipe.reduction, compute)?;
         let layout = objective.layout().clone();
         let observe = &recipe.observe;
-        let probe = ProbeSpec {
+        let probe = InstrumentSpec {
             norms: observe.norms.clone(),
             potentials: observe.potentials.clone(),
             residual_tolerances: observe.residual_tolerances.clone(),
-            ..ProbeSpec::default()
+            ..InstrumentSpec::default()
         };
         let linear = recipe.model.is_linear();
-        let make_probe = |objective: &Objective| Probe::new(&probe, &layout, objective.homogeneity(), linear);
+        let make_probe = |objective: &Objective| Instrument::new(&probe, &layout, objective.homogeneity(), linear);
         let density = data.inputs.stored() as f64 / (data.len() as f64 * data.dimension() as f64);
         let in_a_step = match recipe.batching {
             Batching::Full => data.len(),
