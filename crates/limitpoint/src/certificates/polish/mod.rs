@@ -34,7 +34,7 @@ use self::shallow::{Ball, Shallow};
 use super::{CertificateError, Geometry, Slopes, evaluation, tangent_certificate};
 use crate::data::Dataset;
 use crate::linalg::norm2;
-use crate::models::{Compute, Kink, Model, ModelError, ModelSpec};
+use crate::models::{Compute, Model, ModelError, ModelSpec};
 use crate::norms::{Norm, NormError, NormSpec};
 use crate::reference::ReferenceError;
 
