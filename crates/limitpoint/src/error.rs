@@ -40,7 +40,7 @@ pub enum Error {
     /// A flow was ill described or could not go on.
     #[error(transparent)]
     Flow(#[from] crate::flows::FlowError),
-    /// A probe was ill described.
+    /// An instrument was ill described.
     #[error(transparent)]
     Diagnostics(#[from] crate::diagnostics::DiagnosticsError),
     /// A reference problem could not be posed or solved.

@@ -108,7 +108,7 @@ fn answer(certificate: &Certificate, path: &Path) -> anyhow::Result<Value> {
 
 /// Of an experiment: solves for the lines of the report, and writes a report that is there anew.
 fn refresh(folder: &Path, data_folder: Option<PathBuf>) -> anyhow::Result<()> {
-    Experiment::open(folder)?.with_data_folder(data_folder).judge(folder, LARGEST_LINE)?;
+    Experiment::open(folder)?.with_data_folder(data_folder).find_optima(folder, LARGEST_LINE)?;
     if folder.join("report.html").exists() {
         let record = ExperimentRecord::load(folder)?;
         report::write_page(&record, &analyse(&record), folder)?;

@@ -29,7 +29,7 @@ pub struct FingerprintArguments {
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Option<String>,
     /// Starts per probe, at most 100: the origin, then random points.
-    #[arg(long, value_name = "COUNT", default_value_t = 2)]
+    #[arg(long, value_name = "COUNT", default_value_t = Settings::default().starts)]
     pub seeds: usize,
     /// End runs at this loss, as a power of ten such as -1000.
     #[arg(long, value_name = "EXPONENT", allow_hyphen_values = true, value_parser = values::finite)]

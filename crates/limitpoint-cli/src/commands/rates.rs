@@ -19,10 +19,10 @@ pub struct Rates {
     /// The folder of an experiment.
     pub folder: PathBuf,
     /// Confidence of the intervals.
-    #[arg(long, default_value_t = 0.95, value_parser = values::positive)]
+    #[arg(long, default_value_t = RateSettings::default().confidence, value_parser = values::positive)]
     pub confidence: f64,
     /// Share of the span of ln ln t that counts as late.
-    #[arg(long, default_value_t = 0.5, value_parser = values::positive)]
+    #[arg(long, default_value_t = RateSettings::default().late, value_parser = values::positive)]
     pub late: f64,
     /// The norm whose size and margin are fitted, such as `l2` or `spectral`; the one of each optimiser by default.
     #[arg(long, value_name = "NORM")]

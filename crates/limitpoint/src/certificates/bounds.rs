@@ -160,22 +160,27 @@ fn euclidean_residual(point: &Point) -> f64 {
     size / root * squares.sqrt()
 }
 
-/// ‖∇²R(θ)‖₂ of a potential with a diagonal Hessian; `None` for the others.
-fn hessian_bound(spec: &PotentialSpec, potential: &mut dyn MirrorPotential, params: &[f64]) -> Option<f64> {
-    let diagonal = match spec {
+/// Whether ∇²R is diagonal everywhere.
+fn has_diagonal_hessian(spec: &PotentialSpec) -> bool {
+    match spec {
         PotentialSpec::Quadratic(QuadraticWeights::Matrix(_))
         | PotentialSpec::SquaredLp { .. }
         | PotentialSpec::SpectralEntropy => false,
-        PotentialSpec::Layers { blocks } => {
-            let dense =
-                |spec: &PotentialSpec| matches!(spec, PotentialSpec::SquaredLp { .. } | PotentialSpec::SpectralEntropy);
-            blocks.iter().all(|entry| !dense(&entry.potential))
-        }
-        _ => true,
-    };
+        PotentialSpec::Layers { blocks } => blocks.iter().all(|entry| has_diagonal_hessian(&entry.potential)),
+        PotentialSpec::Euclidean
+        | PotentialSpec::Quadratic(QuadraticWeights::Diagonal(_))
+        | PotentialSpec::Entropy
+        | PotentialSpec::Hyperbolic { .. }
+        | PotentialSpec::Smoothed { .. }
+        | PotentialSpec::PowerSmoothed { .. } => true,
+    }
+}
+
+/// ‖∇²R(θ)‖₂ of a potential with a diagonal Hessian; `None` for the others.
+fn hessian_bound(spec: &PotentialSpec, potential: &mut dyn MirrorPotential, params: &[f64]) -> Option<f64> {
     let mut action = vec![0.0; params.len()];
     potential.hessian_action(params, &vec![1.0; params.len()], &mut action);
-    diagonal.then(|| action.iter().copied().fold(0.0, f64::max))
+    has_diagonal_hessian(spec).then(|| action.iter().copied().fold(0.0, f64::max))
 }
 
 /// The bounds of C Lemma G.6 at a point, for the exponential loss and potentials of degree α ≥ 2.

@@ -35,8 +35,7 @@ impl Measure {
         use crate::potentials::QuadraticWeights::{Diagonal, Matrix};
         match self {
             Self::Potential(potential) => Some(potential.clone()),
-            Self::Norm(NormSpec::L2 | NormSpec::Frobenius) => Some(PotentialSpec::Euclidean),
-            Self::Norm(NormSpec::Lp { p: 2.0 }) => Some(PotentialSpec::Euclidean),
+            Self::Norm(norm) if norm.exponent() == Some(2.0) => Some(PotentialSpec::Euclidean),
             Self::Norm(NormSpec::Quadratic { diagonal }) => Some(PotentialSpec::Quadratic(Diagonal(diagonal.clone()))),
             Self::Norm(NormSpec::QuadraticDense { matrix }) => Some(PotentialSpec::Quadratic(Matrix(matrix.clone()))),
             Self::Norm(_) => None,
@@ -64,9 +63,9 @@ impl fmt::Display for Measure {
 /// A statement about weights w or θ that evidence can prove or refute.
 ///
 /// ```
-/// use limitpoint::certificates::{Claim, Measure};
+/// use limitpoint::certificates::{RunClaim, Measure};
 /// use limitpoint::norms::NormSpec;
-/// let claim = Claim::LargestMargin { measure: Measure::Norm(NormSpec::Linf) };
+/// let claim = RunClaim::LargestMargin { measure: Measure::Norm(NormSpec::Linf) };
 /// assert_eq!(
 ///     claim.statement(1e-3),
 ///     "the direction of the weights attains the largest margin in the norm linf up to a relative gap of 1e-3"
@@ -74,7 +73,7 @@ impl fmt::Display for Measure {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Claim {
+pub enum RunClaim {
     /// Linear model: min_i ⟨h_i, w⟩/‖w‖ is within the tolerance, relatively, of the largest value it can have.
     LargestMargin {
         /// What measures w.
@@ -92,7 +91,7 @@ pub enum Claim {
     },
 }
 
-impl Claim {
+impl RunClaim {
     /// The claim in words.
     pub fn statement(&self, tolerance: f64) -> String {
         match self {
@@ -127,13 +126,17 @@ mod tests {
     fn claims_survive_files_and_say_what_they_mean() {
         let measure = Measure::Potential(PotentialSpec::Hyperbolic { lambda: 0.1 });
         let claims = [
-            (Claim::LargestMargin { measure: Measure::Norm(NormSpec::L2) }, "the norm l2", "l2"),
-            (Claim::StationaryMargin { measure }, "the horizon of hyperbolic:0.1", "hyperbolic"),
-            (Claim::NearestSolution { potential: PotentialSpec::Entropy }, "Bregman divergence of entropy", "entropy"),
+            (RunClaim::LargestMargin { measure: Measure::Norm(NormSpec::L2) }, "the norm l2", "l2"),
+            (RunClaim::StationaryMargin { measure }, "the horizon of hyperbolic:0.1", "hyperbolic"),
+            (
+                RunClaim::NearestSolution { potential: PotentialSpec::Entropy },
+                "Bregman divergence of entropy",
+                "entropy",
+            ),
         ];
         for (claim, words, key) in claims {
             let text = serde_json::to_string(&claim).unwrap();
-            assert_eq!(serde_json::from_str::<Claim>(&text).unwrap(), claim, "{text}");
+            assert_eq!(serde_json::from_str::<RunClaim>(&text).unwrap(), claim, "{text}");
             assert!(claim.statement(1e-3).contains(words) && claim.statement(1e-3).contains("1e-3"));
             assert_eq!(claim.key(), key);
         }

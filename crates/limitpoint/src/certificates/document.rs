@@ -7,10 +7,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::judge::{Subject, recompute};
+use super::decide::{Subject, recompute};
 use super::network::StationarityEvidence;
 use super::regression::SolutionEvidence;
-use super::{CertificateError, Claim, Doubt, MarginEvidence, Verdict};
+use super::{CertificateError, Doubt, MarginEvidence, RunClaim, Verdict};
 use crate::data::DataSpec;
 use crate::diagnostics::DirectionCourse;
 use crate::intervals::Interval;
@@ -39,7 +39,7 @@ pub struct Certificate {
     /// Name of the run.
     pub run: String,
     /// What is claimed.
-    pub claim: Claim,
+    pub claim: RunClaim,
     /// The claim in words.
     pub statement: String,
     /// How exactly it is claimed.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::certificates::{Doubt, Measure, judge};
+use crate::certificates::{Doubt, Measure, decide};
 use crate::data::{Dataset, Gaussians, Targets};
 use crate::linalg::Matrix;
 use crate::norms::NormSpec;
@@ -11,9 +11,9 @@ fn symmetric() -> Dataset {
     Dataset::new("two", inputs, Targets::Binary(vec![1.0, -1.0]), vec![2]).unwrap()
 }
 
-fn document(claim: Claim, gap: f64, model: ModelSpec, subject: &Subject) -> Certificate {
+fn document(claim: RunClaim, gap: f64, model: ModelSpec, subject: &Subject) -> Certificate {
     let tolerances = Tolerances { gap, ..Tolerances::default() };
-    let (evidence, verdict) = judge(&claim, &tolerances, subject).unwrap();
+    let (evidence, verdict) = decide(&claim, &tolerances, subject).unwrap();
     Certificate {
         format: FORMAT.into(),
         version: VERSION,
@@ -38,8 +38,8 @@ fn document(claim: Claim, gap: f64, model: ModelSpec, subject: &Subject) -> Cert
     }
 }
 
-fn largest(norm: NormSpec) -> Claim {
-    Claim::LargestMargin { measure: Measure::Norm(norm) }
+fn largest(norm: NormSpec) -> RunClaim {
+    RunClaim::LargestMargin { measure: Measure::Norm(norm) }
 }
 
 /// A certificate of the weights (3, 3), which attain the largest margin.
@@ -161,7 +161,7 @@ fn networks_are_certified_refuted_or_not_yet_separated() {
     let inputs = Matrix::from_rows(&[&[3.0, 4.0]]);
     let data = Dataset::new("one", inputs, Targets::Binary(vec![1.0]), vec![2]).unwrap();
     let model = ModelSpec::relu(&[1]);
-    let claim = || Claim::StationaryMargin { measure: Measure::Norm(NormSpec::L2) };
+    let claim = || RunClaim::StationaryMargin { measure: Measure::Norm(NormSpec::L2) };
     // w along x with |a| = |w| is the KKT point; |a| = 2|w| has τ = 1/5; a < 0 misclassifies
     let cases: [(&[f64], Verdict); 3] = [
         (&[0.6, 0.8, 1.0], Verdict::Certified),
@@ -179,7 +179,7 @@ fn networks_are_certified_refuted_or_not_yet_separated() {
         assert!(!complaints(&back, &data, &moved).is_empty());
     }
     let subject = Subject { data: &data, model: &model, weights: &[0.6, 0.8, 1.0], start: None };
-    let refused = judge(&largest(NormSpec::L2), &Tolerances::default(), &subject).unwrap_err();
+    let refused = decide(&largest(NormSpec::L2), &Tolerances::default(), &subject).unwrap_err();
     assert_eq!(refused, DocumentError::NotLinear { model: "network" });
 }
 
@@ -188,7 +188,7 @@ fn the_nearest_solution_is_certified_from_its_start() {
     // w₁ + 3w₂ = 5: from (0, 0) the nearest solution in ℓ2 is (1/2, 3/2), from (1, 0) it is (7/5, 6/5)
     let inputs = Matrix::from_rows(&[&[1.0, 3.0]]);
     let data = Dataset::new("one", inputs, Targets::Values(vec![5.0]), vec![2]).unwrap();
-    let claim = || Claim::NearestSolution { potential: PotentialSpec::Euclidean };
+    let claim = || RunClaim::NearestSolution { potential: PotentialSpec::Euclidean };
     let at = |weights: &'static [f64], start: &'static [f64]| {
         let subject = Subject { data: &data, model: &ModelSpec::Linear, weights, start: Some(start) };
         let certificate = document(claim(), 1e-6, ModelSpec::Linear, &subject);
@@ -224,9 +224,9 @@ fn other_documents_are_refused_by_name() {
     for text in ["", "{}", "[1]", &certificate.to_json().unwrap().replace("\"rows\"", "\"wors\"")] {
         assert!(matches!(Certificate::from_json(text), Err(DocumentError::Unreadable(_))), "{text}");
     }
-    let potential = Claim::NearestSolution { potential: PotentialSpec::Euclidean };
+    let potential = RunClaim::NearestSolution { potential: PotentialSpec::Euclidean };
     let data = symmetric();
     let subject = Subject { data: &data, model: &ModelSpec::Linear, weights: &[3.0, 3.0], start: None };
-    let refused = judge(&potential, &Tolerances::default(), &subject).unwrap_err();
+    let refused = decide(&potential, &Tolerances::default(), &subject).unwrap_err();
     assert_eq!(refused, DocumentError::NoTargets { data: "two".into() });
 }

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use super::CertificateError;
 use crate::norms::{BlockNorm, NormSpec};
-use crate::params::{Block, ParamLayout};
+use crate::params::{Block, ParamLayout, assign};
 use crate::potentials::{BlockPotential, PotentialSpec, QuadraticWeights};
 
 /// φ(θ) = scale · ‖θ‖ on a cone of weights.
@@ -148,13 +148,8 @@ fn piece(potential: &PotentialSpec, entries: usize) -> Result<Piece, Certificate
 /// (Σ_b φ_b^α)^{1/α}, where that is a norm of the library.
 fn layered(blocks: &[BlockPotential], layout: &ParamLayout) -> Result<Geometry, CertificateError> {
     let refuse = |why: String| CertificateError::NoHorizonNorm { potential: "layers", why };
-    let of = |block: &Block| {
-        let named = blocks.iter().find(|entry| entry.block == block.name);
-        named.or_else(|| blocks.iter().find(|entry| entry.block == "*")).map(|entry| &entry.potential)
-    };
     let mut pieces: Vec<(&Block, Piece)> = Vec::new();
-    for block in layout.trainable() {
-        let potential = of(block).ok_or_else(|| refuse(format!("no entry covers block '{}'", block.name)))?;
+    for (block, BlockPotential { potential, .. }) in assign(layout, blocks, |entry| &entry.block)? {
         if matches!(potential, PotentialSpec::SpectralEntropy) {
             return Err(refuse(format!("block '{}' alone must stay semidefinite", block.name)));
         }
@@ -186,11 +181,7 @@ fn layered(blocks: &[BlockPotential], layout: &ParamLayout) -> Result<Geometry, 
 
 /// Whether (Σ_b φ_b^α)^{1/α} is the same norm on all entries together: ℓp with α = p.
 fn entrywise(piece: &Piece) -> bool {
-    match piece.norm {
-        NormSpec::L2 => true,
-        NormSpec::Lp { p } => p == piece.degree,
-        _ => false,
-    }
+    piece.norm.exponent() == Some(piece.degree)
 }
 
 #[cfg(test)]

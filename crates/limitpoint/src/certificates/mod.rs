@@ -16,7 +16,7 @@
 //! | `polish` | where is the limit? from a trained point to a certified KKT point | D.thm4.4, A.thm3.4 |
 //! | `claim`, `verdict` | what is claimed of a run's weights, and the answer | |
 //! | `linear`, `network`, `regression` | the evidence for each kind of claim | Ct.bracket, Ct.ntk, B.thm1 |
-//! | `judge`, `document` | from claim to verdict, and the same as a file that can be checked again | |
+//! | `decide`, `document` | from claim to verdict, and the same as a file that can be checked again | |
 
 mod error;
 mod evaluation;
@@ -34,8 +34,8 @@ mod residual;
 mod polish;
 
 mod claim;
+mod decide;
 mod document;
-mod judge;
 mod linear;
 mod network;
 mod regression;
@@ -49,7 +49,8 @@ mod tangent_tests;
 mod test_nets;
 
 pub use bounds::{Bounded, KktBounds, mirror_bounds, steepest_bounds};
-pub use claim::{Claim, Measure};
+pub use claim::{Measure, RunClaim};
+pub use decide::{Subject, decide, linear_margin_problem, recompute};
 pub use document::{
     Certificate, DataReference, Disagreement, DocumentError, Evidence, FORMAT, StartReference, Tolerances, VERSION,
     WeightsReference,
@@ -58,7 +59,6 @@ pub use error::CertificateError;
 pub use evaluation::Evaluation;
 pub use geometry::Geometry;
 pub use gram::{margin_gram, tangent_certificate_from_gram};
-pub use judge::{Subject, judge, linear_margin_problem, recompute};
 pub use linear::MarginEvidence;
 pub use multipliers::{KktCertificate, KktReport, best_multipliers, kkt_report};
 pub use network::StationarityEvidence;

@@ -49,12 +49,12 @@ impl SolutionEvidence {
     /// // w₁ + w₂ = 2 from the start (0, 0): the nearest solution in ℓ2 is (1, 1) = Xᵀ·1
     /// let data = Dataset::new("one", Matrix::from_rows(&[&[1.0, 1.0]]), Targets::Values(vec![2.0]), vec![2]).unwrap();
     /// let layout = ParamLayout::vector(2);
-    /// let judge = |weights: &[f64]| {
+    /// let shown = |weights: &[f64]| {
     ///     let start = [0.0, 0.0];
     ///     SolutionEvidence::new(&PotentialSpec::Euclidean, &layout, &data, weights, &start, vec![1.0, 1.0], vec![1.0])
     /// };
-    /// assert_eq!(judge(&[1.0, 1.0])?.verdict(1e-3), Verdict::Certified);
-    /// assert_eq!(judge(&[2.0, 0.0])?.verdict(1e-3), Verdict::Refuted);
+    /// assert_eq!(shown(&[1.0, 1.0])?.verdict(1e-3), Verdict::Certified);
+    /// assert_eq!(shown(&[2.0, 0.0])?.verdict(1e-3), Verdict::Refuted);
     /// # Ok::<(), limitpoint::certificates::CertificateError>(())
     /// ```
     pub fn new(
@@ -168,10 +168,10 @@ mod tests {
     #[test]
     fn another_solution_is_refuted_and_no_solution_yet_is_left_open() {
         let (zero, best) = ([0.0, 0.0], [0.5, 1.5]);
-        let judge = |weights: &[f64]| evidence(&PotentialSpec::Euclidean, weights, &zero, &best, 0.5);
-        assert_eq!(judge(&[5.0, 0.0]).verdict(1e-3), Verdict::Refuted);
-        assert_eq!(judge(&[0.4, 1.2]).verdict(1e-3), Verdict::Inconclusive(Doubt::NotYetInterpolating));
-        assert_eq!(judge(&[0.5 + 1e-6, 1.5]).verdict(1e-3), Verdict::Certified);
+        let shown = |weights: &[f64]| evidence(&PotentialSpec::Euclidean, weights, &zero, &best, 0.5);
+        assert_eq!(shown(&[5.0, 0.0]).verdict(1e-3), Verdict::Refuted);
+        assert_eq!(shown(&[0.4, 1.2]).verdict(1e-3), Verdict::Inconclusive(Doubt::NotYetInterpolating));
+        assert_eq!(shown(&[0.5 + 1e-6, 1.5]).verdict(1e-3), Verdict::Certified);
     }
 
     #[test]

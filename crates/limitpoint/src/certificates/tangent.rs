@@ -272,7 +272,7 @@ pub fn tangent_certificate(
 
 /// Whether a norm is ‖·‖₂ of all trainable entries.
 pub(super) fn is_euclidean(norm: &NormSpec) -> bool {
-    matches!(norm, NormSpec::L2 | NormSpec::Frobenius | NormSpec::Lp { p: 2.0 })
+    norm.exponent() == Some(2.0)
 }
 
 /// The tangent problem with all the rows it needed, and its certificate.

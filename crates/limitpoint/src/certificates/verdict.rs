@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Claim;
+use super::RunClaim;
 use crate::diagnostics::DirectionCourse;
 
 /// The answer to a claim; always beside the evidence it follows from.
@@ -64,8 +64,8 @@ impl Verdict {
 
     /// The same of weights whose direction came on a path of this course: if it shows no end, what holds at one of its
     /// points says nothing about a limit. Solutions of Xw = y are points, not directions.
-    pub fn after(self, claim: &Claim, course: Option<&DirectionCourse>) -> Self {
-        let decided = !matches!(self, Self::Inconclusive(_)) && !matches!(claim, Claim::NearestSolution { .. });
+    pub fn after(self, claim: &RunClaim, course: Option<&DirectionCourse>) -> Self {
+        let decided = !matches!(self, Self::Inconclusive(_)) && !matches!(claim, RunClaim::NearestSolution { .. });
         if decided && course.is_some_and(DirectionCourse::wanders) {
             Self::Inconclusive(Doubt::NoLimitDirection)
         } else {
@@ -128,8 +128,8 @@ mod tests {
         use crate::certificates::Measure;
         use crate::norms::NormSpec;
         use crate::potentials::PotentialSpec;
-        let margin = Claim::StationaryMargin { measure: Measure::Norm(NormSpec::L2) };
-        let point = Claim::NearestSolution { potential: PotentialSpec::Euclidean };
+        let margin = RunClaim::StationaryMargin { measure: Measure::Norm(NormSpec::L2) };
+        let point = RunClaim::NearestSolution { potential: PotentialSpec::Euclidean };
         let endless = DirectionCourse { growth: 100.0, lengths: [0.4; 3] };
         let ending = DirectionCourse { growth: 100.0, lengths: [0.4, 0.2, 0.1] };
         for verdict in [Verdict::Certified, Verdict::Refuted] {

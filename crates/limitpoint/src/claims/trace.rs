@@ -8,8 +8,9 @@ use crate::diagnostics::{kkt_measure, soft_margin_growth, stationarity_residual}
 use crate::driver::Advance;
 use crate::experiments::Task;
 use crate::linalg::dot;
-use crate::norms::{Norm, NormSpec};
+use crate::norms::{BlockNorm, Norm, NormSpec};
 use crate::observers::StopReason;
+use crate::params::{ParamLayout, assign};
 
 /// One step after separation. Norms are those of the algorithm unless said otherwise; g = ∇ ln L.
 pub(super) struct Moment {
@@ -184,22 +185,17 @@ pub(super) fn norm_of(task: &Task) -> NormSpec {
 type Layer = (std::ops::Range<usize>, Box<dyn Norm>, f64);
 
 /// The layers with their own norms, where the norm is a maximum over layers.
-fn layer_norms(spec: &NormSpec, layout: &crate::params::ParamLayout) -> Result<Vec<Layer>, ClaimError> {
+fn layer_norms(spec: &NormSpec, layout: &ParamLayout) -> Result<Vec<Layer>, ClaimError> {
+    let everywhere = [BlockNorm::new("*", NormSpec::Spectral)];
+    let entries = match spec {
+        NormSpec::Spectral => &everywhere,
+        NormSpec::Max { blocks } => &blocks[..],
+        _ => return Ok(Vec::new()),
+    };
     let mut layers = Vec::new();
-    for block in layout.trainable() {
-        let (norm, weight) = match spec {
-            NormSpec::Spectral => (NormSpec::Spectral, 1.0),
-            NormSpec::Max { blocks } => {
-                let own = blocks.iter().find(|entry| entry.block == block.name);
-                match own.or_else(|| blocks.iter().find(|entry| entry.block == "*")) {
-                    Some(entry) => (entry.norm.clone(), entry.weight),
-                    None => return Ok(Vec::new()),
-                }
-            }
-            _ => return Ok(Vec::new()),
-        };
-        let alone = crate::params::ParamLayout::new([(block.name.as_str(), block.rows, block.cols)])?;
-        layers.push((block.range(), norm.build(&alone)?, weight));
+    for (block, entry) in assign(layout, entries, |entry| &entry.block)? {
+        let alone = ParamLayout::new([(block.name.as_str(), block.rows, block.cols)])?;
+        layers.push((block.range(), entry.norm.build(&alone)?, entry.weight));
     }
     Ok(layers)
 }

@@ -72,7 +72,7 @@ pub(crate) fn parse(bytes: Vec<u8>, file: &str) -> Result<Idx, DataError> {
     };
     let shape: Vec<usize> =
         header.chunks_exact(4).map(|side| u32::from_be_bytes([side[0], side[1], side[2], side[3]]) as usize).collect();
-    source.claim(&shape, element.width(), bytes.len() - offset)?;
+    source.check_shape(&shape, element.width(), bytes.len() - offset)?;
     Ok(Idx { shape, element, bytes, offset })
 }
 

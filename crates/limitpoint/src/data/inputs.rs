@@ -47,18 +47,12 @@ impl From<SparseMatrix> for Inputs {
 impl Inputs {
     /// Number of examples.
     pub fn rows(&self) -> usize {
-        match self {
-            Self::Dense(matrix) => matrix.rows,
-            Self::Sparse(matrix) => matrix.rows(),
-        }
+        InputsView::from(self).rows()
     }
 
     /// Number of inputs of an example.
     pub fn cols(&self) -> usize {
-        match self {
-            Self::Dense(matrix) => matrix.cols,
-            Self::Sparse(matrix) => matrix.cols(),
-        }
+        InputsView::from(self).cols()
     }
 
     /// Number of entries in memory.

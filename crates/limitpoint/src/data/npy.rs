@@ -77,7 +77,7 @@ pub(crate) fn parse_npy(bytes: &[u8], file: &str) -> Result<Array, DataError> {
         )
     })?;
     let data = &bytes[start + length..];
-    source.claim(&header.shape, header.element.width(), data.len())?;
+    source.check_shape(&header.shape, header.element.width(), data.len())?;
     let values = header.element.decode(data, header.big_endian).map_err(|at| {
         let problem = "a 64-bit integer that no double equals";
         source.refuse(

@@ -40,7 +40,7 @@ pub(crate) fn parse(bytes: &[u8], file: &str, key: &str) -> Result<Array, DataEr
             return Err(source.refuse("header", problem, "store it as F64, F32, an integer type or BOOL"));
         }
     };
-    source.claim(tensor.shape(), element.width(), tensor.data().len())?;
+    source.check_shape(tensor.shape(), element.width(), tensor.data().len())?;
     let values = element.decode(tensor.data(), false).map_err(|at| {
         let position = format!("tensor {key}, value {at} (counted from 0)");
         source.refuse(position, "a 64-bit integer that no double equals", "store it as floating point")

@@ -50,7 +50,7 @@ impl<'a> Source<'a> {
     }
 
     /// The number of values in `shape`, once `width` bytes for each are known to be exactly the `available` ones.
-    pub fn claim(&self, shape: &[usize], width: usize, available: usize) -> Result<usize, DataError> {
+    pub fn check_shape(&self, shape: &[usize], width: usize, available: usize) -> Result<usize, DataError> {
         let count = shape.iter().try_fold(1_usize, |product, &side| product.checked_mul(side));
         let bytes = count.and_then(|count| count.checked_mul(width));
         let (Some(count), Some(bytes)) = (count, bytes) else {
@@ -127,12 +127,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claims_are_checked_before_they_are_believed() {
+    fn shapes_are_checked_before_they_are_believed() {
         let source = Source::new("x", "test");
-        assert_eq!(source.claim(&[3, 2], 8, 48).unwrap(), 6);
-        assert!(source.claim(&[3, 2], 8, 47).is_err());
-        assert!(source.claim(&[usize::MAX, 2], 8, 48).is_err());
-        assert!(source.claim(&[usize::MAX / 4], 8, 48).is_err());
+        assert_eq!(source.check_shape(&[3, 2], 8, 48).unwrap(), 6);
+        assert!(source.check_shape(&[3, 2], 8, 47).is_err());
+        assert!(source.check_shape(&[usize::MAX, 2], 8, 48).is_err());
+        assert!(source.check_shape(&[usize::MAX / 4], 8, 48).is_err());
         assert!(source.bound(MAX_FILE_VALUES + 1).is_err());
     }
 

@@ -94,7 +94,7 @@ impl ColumnMeaning {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::{Probe, ProbeSpec};
+    use crate::diagnostics::{Instrument, InstrumentSpec};
     use crate::engine::{Compute, Forward, cpu};
     use crate::linalg::Matrix;
     use crate::models::ModelSpec;
@@ -102,16 +102,16 @@ mod tests {
 
     #[test]
     fn every_column_is_described_and_every_description_has_a_column() {
-        let spec = ProbeSpec {
+        let spec = InstrumentSpec {
             potentials: vec![PotentialSpec::Hyperbolic { lambda: 0.1 }],
             residual_tolerances: vec![0.01],
-            ..ProbeSpec::default()
+            ..InstrumentSpec::default()
         };
         let mut seen = vec!["step", "epoch", "log10_time", "log10_loss"];
         for (model, features) in [(ModelSpec::relu(&[3]), 2), (ModelSpec::Linear, 3)] {
             let model = cpu::bind(&model, &Matrix::zeros(1, features), 1, Compute::default()).unwrap();
-            let probe = Probe::new(&spec, model.layout(), model.homogeneity(), features == 3).unwrap();
-            for column in probe.columns().iter().filter(|column| *column != "log_loss") {
+            let instrument = Instrument::new(&spec, model.layout(), model.homogeneity(), features == 3).unwrap();
+            for column in instrument.columns().iter().filter(|column| *column != "log_loss") {
                 let known = ColumnMeaning::of(column).unwrap_or_else(|| panic!("{column} is not described"));
                 seen.push(known.name);
             }

@@ -1,7 +1,7 @@
 //! What can be read off a point: margins, alignment, KKT measures, balance, sparsity.
 //!
 //! Everything here is a function of a [`Point`]: parameters with the margins, example weights and gradient the
-//! objective found there. How the point was reached is not known. [`Probe`] gathers the functions a run wants into one
+//! objective found there. How the point was reached is not known. [`Instrument`] gathers the functions a run wants into one
 //! row of named numbers. Only [`fit_rates`] and [`DirectionCourse`] look at several points, as plain arrays.
 //!
 //! | file | quantity | claims id |
@@ -22,12 +22,13 @@ mod bracket;
 mod columns;
 mod course;
 mod descent_margin;
+mod instrument;
 mod kkt;
 mod line_fit;
 mod margin;
 mod mirror_margin;
 mod point;
-mod probe;
+mod rate_law;
 mod rates;
 mod shape;
 
@@ -36,12 +37,12 @@ pub use bracket::{MarginBracket, feature_bound, margin_bracket, sparse_feature_b
 pub use columns::{COLUMNS, ColumnMeaning};
 pub use course::DirectionCourse;
 pub use descent_margin::DescentMargin;
+pub use instrument::{DiagnosticsError, Instrument, InstrumentSpec, InstrumentState};
 pub use kkt::{KktMeasure, alignment, kkt_measure, stationarity_residual};
 pub use line_fit::{FEWEST_POINTS, LineFit, RateError, fit_line};
 pub use margin::{MarginPair, layer_product, normalised_margins, soft_margin_growth};
 pub use mirror_margin::{MirrorMeasure, mirror_measure};
 pub use point::Point;
-pub use probe::{DiagnosticsError, Probe, ProbeSpec, ProbeState};
 pub use rates::{
     Approach, FEWEST_LATE_POINTS, LocalSlope, RateBound, RateConstant, RateFit, RateLaw, RateReport, RateSeries,
     RateSettings, RateTheory, RateWindow, Spread, fit_rates,

@@ -1,6 +1,7 @@
 //! Rates of synthetic runs with known exponents and of exactly integrated flows.
 
 use super::*;
+use crate::diagnostics::line_fit::{fit_line, student_quantile};
 use crate::numeric::{Streams, log_add_exp};
 
 /// A run as owned arrays.

@@ -12,7 +12,7 @@ use crate::objective::{Objective, Reduction};
 use crate::observers::{Snapshot, StopReason};
 use crate::optimisers::{Optimiser, OptimiserState};
 use crate::params::{Parameters, Update};
-use crate::schedules::{ReviewPeriod, Schedule, ScheduleState, StepContext, TrialOutcome, Verdict};
+use crate::schedules::{Review, ReviewPeriod, Schedule, ScheduleState, StepContext, TrialOutcome};
 
 /// How examples are shared out over steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -299,13 +299,13 @@ impl Descent {
                 let largest_margin_change =
                     changes.fold(0.0f64, |largest, c| if c > largest || c.is_nan() { c } else { largest });
                 let log_loss_after = self.log_loss;
-                let verdict =
+                let review =
                     self.schedule.review(&TrialOutcome { log_loss_before, log_loss_after, largest_margin_change });
-                if verdict != Verdict::Accept {
+                if review != Review::Accept {
                     self.params.write().copy_from_slice(&self.before);
                     self.optimiser.restore(state).map_err(DriverError::OptimiserState)?;
                     (self.log_loss, self.all_correct) = (log_loss_before, all_correct_before);
-                    if verdict == Verdict::GiveUp {
+                    if review == Review::GiveUp {
                         return Ok(Advance::Ended(StopReason::ScheduleGaveUp));
                     }
                     continue;
@@ -375,14 +375,14 @@ impl Descent {
             let (log_loss_after, largest_margin_change) = (self.log_loss, f64::INFINITY);
             let outcome = TrialOutcome { log_loss_before, log_loss_after, largest_margin_change };
             match self.schedule.review(&outcome) {
-                Verdict::Accept => self.settled = start.step + 1..self.step + 1,
-                verdict => {
+                Review::Accept => self.settled = start.step + 1..self.step + 1,
+                review => {
                     self.params.write().copy_from_slice(&start.params);
                     self.optimiser.restore(&start.optimiser).map_err(DriverError::OptimiserState)?;
                     (self.step, self.log_time) = (start.step, start.log_time);
                     self.settled = self.step..self.step;
                     (self.log_loss, self.all_correct) = (log_loss_before, all_correct_before);
-                    if verdict == Verdict::GiveUp {
+                    if review == Review::GiveUp {
                         return Ok(Advance::Ended(StopReason::ScheduleGaveUp));
                     }
                     return Ok(Advance::Moved);

@@ -14,7 +14,7 @@ use super::task::Task;
 use super::verify::is_run;
 use super::weights::{digest, load_weights, read_weights};
 use crate::certificates::{
-    Certificate, Claim, DataReference, Disagreement, FORMAT, StartReference, Subject, Tolerances, VERSION, Verdict,
+    Certificate, DataReference, Disagreement, FORMAT, RunClaim, StartReference, Subject, Tolerances, VERSION, Verdict,
     WeightsReference,
 };
 use crate::data::{DataSplit, Dataset};
@@ -97,7 +97,7 @@ pub fn certify_run(folder: &Path, options: &CertifyOptions) -> Result<Certificat
         TrainingError::NoClaim { why } => RunError::NoClaim { run: task.label.name.clone(), why },
         other => other.into(),
     })?;
-    let start = matches!(claim, Claim::NearestSolution { .. })
+    let start = matches!(claim, RunClaim::NearestSolution { .. })
         .then_some(StartReference { initialiser: task.recipe.initialiser.clone(), seed: task.label.seed });
     let drawn = start.as_ref().map(|start| draw(start, &layout));
     let subject = Subject { data, model, weights: &weights, start: drawn.as_deref() };

@@ -16,7 +16,7 @@ use toml::{Table, Value};
 
 use super::files::{RecordError, read_bytes, remove_file, write_atomically};
 use super::journal::{Mark, hexadecimal};
-use crate::diagnostics::ProbeState;
+use crate::diagnostics::InstrumentState;
 use crate::driver::ProcessState;
 use crate::observers::{Anchor, StopReason};
 use crate::params::ParamLayout;
@@ -38,7 +38,7 @@ pub struct RunState {
     /// Optimiser, schedule, random streams; or the flow.
     pub process: ProcessState,
     /// The probe of the metrics.
-    pub probe: ProbeState,
+    pub probe: InstrumentState,
     /// The stop rule on directions.
     pub anchor: Option<Anchor>,
     /// How far `metrics.csv` had come.

@@ -29,7 +29,7 @@ fn state() -> RunState {
         recipe: "abc".into(),
         step: 77,
         process: ProcessState::Descent(Box::new(descent)),
-        probe: ProbeState { previous: Some(params.clone()), start: Some(vec![]) },
+        probe: InstrumentState { previous: Some(params.clone()), start: Some(vec![]) },
         anchor: Some(Anchor { size: 2.5, direction: params, path: vec![[0.9, 0.1]] }),
         metrics: Mark { lines: 3, bytes: 99, sha256: "00".into() },
         histograms: Mark::default(),

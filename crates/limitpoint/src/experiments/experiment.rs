@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 
 use super::RunError;
-use super::claim::Claim;
 use super::config::{CONFIG_FILE, identity, read_config, same_recipe, write_config};
 use super::extend::reopen;
 use super::files::{create_folder, remove_temporaries};
 use super::fit::{require_memory, require_tasks};
-use super::judge::{AT_ONCE, JudgeRecord, judge};
+use super::hold::Hold;
 use super::locate::{Known, Loaded, find_data};
 use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunEntry, RunManifest, Status};
 use super::memory::memory_warnings;
+use super::optima::{AT_ONCE, OptimaRecord, find_optima};
 use super::plan::Plan;
 use super::recipe::Recipe;
 use super::record::DataRecord;
@@ -99,7 +99,7 @@ impl Experiment {
     /// not keep the others from going on; a full disk does. Nobody else can write in the folder meanwhile.
     pub fn run(&self, folder: &Path, options: &RunOptions) -> Result<Vec<RunManifest>, RunError> {
         create_folder(folder)?;
-        let _claim = Claim::take(folder)?;
+        let _hold = Hold::take(folder)?;
         remove_temporaries(folder)?;
         let before = self.check_folder(folder)?;
         let data = self.load_data(folder, before.as_ref())?;
@@ -160,16 +160,16 @@ impl Experiment {
             return Err(errors.swap_remove(0));
         }
         if manifests.iter().all(|manifest| manifest.status == Status::Finished) {
-            judge(folder, &self.sets(&data), AT_ONCE)?;
+            find_optima(folder, &self.sets(&data), AT_ONCE)?;
         }
         Ok(manifests)
     }
 
     /// Computes the exact optima that the runs of a linear model are compared with, of problems of up to `entries`
     /// entries, and writes them to `judge.json`; the report shows them as lines.
-    pub fn judge(&self, folder: &Path, entries: usize) -> Result<JudgeRecord, RunError> {
+    pub fn find_optima(&self, folder: &Path, entries: usize) -> Result<OptimaRecord, RunError> {
         let data = self.load_data(folder, Some(&ExperimentManifest::load(folder)?))?;
-        judge(folder, &self.sets(&data), entries)
+        find_optima(folder, &self.sets(&data), entries)
     }
 
     fn sets<'a>(&'a self, data: &'a DataSets) -> Vec<(&'a Task, &'a Loaded)> {

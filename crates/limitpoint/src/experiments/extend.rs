@@ -8,10 +8,10 @@ use std::path::Path;
 
 use super::RunError;
 use super::checkpoint::Checkpoints;
-use super::claim::Claim;
 use super::config::write_config;
 use super::experiment::Experiment;
 use super::files::{remove_file, rename};
+use super::hold::Hold;
 use super::journal::partial_name;
 use super::manifest::{RunManifest, Status};
 use super::plan::plan;
@@ -88,7 +88,7 @@ fn check_later(old: &Stop, new: &Stop) -> Result<(), String> {
 /// Takes a run back to before its end and gives it the recipe with the later stop. Killed at any moment, the run can be
 /// resumed: to the old stop before its recipe is written, to the new one afterwards.
 pub(super) fn reopen(folder: &Path, task: &Task) -> Result<(), RunError> {
-    let _claim = Claim::take(folder)?;
+    let _hold = Hold::take(folder)?;
     if let Some(manifest) = RunManifest::find(folder)? {
         if manifest.status == Status::Finished {
             manifest.check_files(folder)?;

@@ -36,11 +36,11 @@ pub enum RecordError {
     },
     /// Somebody else is writing there.
     #[error("{} is being written by {owner}; wait until it is done, or end it", folder.display())]
-    Claimed {
+    Held {
         /// The folder.
         folder: PathBuf,
         /// Who.
-        owner: Box<super::claim::Owner>,
+        owner: Box<super::hold::Owner>,
     },
 }
 

@@ -6,9 +6,9 @@ use super::certify::certificate_record;
 use super::config::config_text;
 use super::files::{RecordError, read_text};
 use super::journal::partial_name;
-use super::judge::JudgeRecord;
 use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunManifest, Status};
 use super::metrics::{read_histograms, read_metrics};
+use super::optima::OptimaRecord;
 use super::record::{ExperimentRecord, Metrics, RunRecord};
 use super::task::TaskLabel;
 
@@ -28,7 +28,7 @@ impl ExperimentRecord {
             config: config_text(folder)?,
             version: manifest.version,
             data: manifest.data,
-            references: JudgeRecord::load(folder)?.map_or_else(Vec::new, |judge| judge.lines),
+            references: OptimaRecord::load(folder)?.map_or_else(Vec::new, |record| record.lines),
             runs,
         })
     }

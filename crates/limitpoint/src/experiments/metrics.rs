@@ -6,7 +6,7 @@ use super::files::RecordError;
 use super::journal::{Journal, Mark};
 use super::recipe::CertificateRule;
 use super::record::{HistogramRecord, Metrics};
-use crate::diagnostics::{Probe, ProbeState, histogram};
+use crate::diagnostics::{Instrument, InstrumentState, histogram};
 use crate::observers::{Continue, Observer, Snapshot, Spacing, StopReason};
 use crate::training::Recorder;
 
@@ -57,10 +57,10 @@ impl MetricsWriter {
     /// Starts the table, or takes it up at a mark.
     pub fn open(
         path: &Path,
-        probe: Probe,
+        probe: Instrument,
         spacing: Spacing,
         certificate: Option<&CertificateRule>,
-        resumed: Option<(&Mark, &ProbeState)>,
+        resumed: Option<(&Mark, &InstrumentState)>,
     ) -> Result<Self, RecordError> {
         let mut recorder = Recorder::new(probe, spacing);
         let header = header_text(recorder.columns());
@@ -82,7 +82,7 @@ impl MetricsWriter {
     }
 
     /// How far it has come, and what the probe remembers.
-    pub fn mark(&mut self) -> Result<(Mark, ProbeState), RecordError> {
+    pub fn mark(&mut self) -> Result<(Mark, InstrumentState), RecordError> {
         Ok((self.journal.mark()?, self.recorder.probe_state()))
     }
 

@@ -32,13 +32,13 @@ mod walk;
 
 // runs: from a task to its files, and back after an interruption
 mod checkpoint;
-mod claim;
 mod config;
 mod damage;
 mod experiment;
 mod extend;
 mod files;
 mod fit;
+mod hold;
 mod journal;
 mod locate;
 mod manifest;
@@ -54,12 +54,13 @@ mod weights;
 
 // the judge: what the limit is, and whether a run's claim holds
 mod certify;
-mod judge;
+mod optima;
 mod polish;
 mod robustness;
 
 // records: what is left, and what it says
 mod analysis;
+mod conclusions;
 mod load;
 mod record;
 mod verify;
@@ -75,27 +76,29 @@ pub use certify::{
     CERTIFICATE_FILE, CertifyOptions, CheckedCertificate, certify_run, check_certificate, run_folders, save_certificate,
 };
 pub use checkpoint::{RunState, load_checkpoint, save_checkpoint};
-pub use claim::Owner;
 pub use complaint::{Hint, RecipeError, Spot};
+pub use conclusions::{
+    Analysis, Band, FailedRun, FailureKind, Finding, Group, Standing, StandingCell, StandingColumn, StandingRow,
+    Summary, SummaryCell, SummaryColumn, SummaryRow, Sweep, SweepLine, SweepPanel, Table,
+};
 pub use damage::is_damage;
 pub use ensemble::ensemble;
 pub use experiment::{Experiment, RunOptions};
 pub use files::{RecordError, write_atomically};
 pub use glossary::{Instance, Setting, columns, explain, glossary, recipe_keys};
+pub use hold::Owner;
 pub use journal::Mark;
-pub use judge::{JudgeRecord, Optimum};
 pub use locate::{Loaded, experiment_data, run_data};
 pub use manifest::{ExperimentManifest, Machine, RunEntry, RunManifest, Status, Timings};
+pub use optima::{OptimaRecord, Optimum};
 pub use parquet_file::to_parquet;
 pub use plan::{Plan, PlanPoint, plan};
 pub use polish::{POLISHED_FILE, PolishedRun, WarmStart, polish_run};
 pub use rates::{OptimiserRates, rates};
 pub use recipe::{CertificateRule, Observe, Recipe, Stop};
 pub use record::{
-    Analysis, Band, CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FailedRun, FailureKind,
-    FeatureImages, Finding, Group, HistogramRecord, Metrics, Portrait, ReferenceLine, RunRecord, Standing,
-    StandingCell, StandingColumn, StandingRow, Summary, SummaryCell, SummaryColumn, SummaryRow, Sweep, SweepLine,
-    SweepPanel, Table,
+    CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, HistogramRecord, Metrics, Portrait,
+    ReferenceLine, RunRecord,
 };
 pub use robustness::{Part, RobustnessOptions, RunRobustness, run_robustness, trained_weights};
 pub use schema::schema;

@@ -11,7 +11,7 @@ use super::complaint::{Hint, RecipeError, Text};
 use super::node::Node;
 use super::read::read;
 use crate::data::DataSpec;
-use crate::diagnostics::ProbeSpec;
+use crate::diagnostics::InstrumentSpec;
 use crate::driver::Batching;
 use crate::engine::Precision;
 use crate::flows::{FlowSpec, Tolerance};
@@ -171,7 +171,7 @@ pub struct Observe {
 
 impl Default for Observe {
     fn default() -> Self {
-        let ProbeSpec { norms, potentials, residual_tolerances, .. } = ProbeSpec::default();
+        let InstrumentSpec { norms, potentials, residual_tolerances, .. } = InstrumentSpec::default();
         Self {
             norms,
             potentials,

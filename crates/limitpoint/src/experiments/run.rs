@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::checkpoint::{Checkpoints, RunState};
-use super::claim::Claim;
 use super::config::{CONFIG_FILE, identity};
 use super::files::{RecordError, create_folder, read_bytes, remove_temporaries, write_atomically};
+use super::hold::Hold;
 use super::manifest::{RunManifest, Status, Timings};
 use super::metrics::{HistogramWriter, MetricsWriter};
 use super::parquet_file::to_parquet;
@@ -29,7 +29,7 @@ use super::watcher::{Progress, Watcher};
 use super::weights::digest;
 use super::{DataRecord, RunError};
 use crate::data::DataSplit;
-use crate::diagnostics::{Probe, ProbeSpec};
+use crate::diagnostics::{Instrument, InstrumentSpec};
 use crate::driver::{Batching, Process, advance, look, show_last};
 use crate::objective::Objective;
 use crate::observers::{Observer, StopReason, Stopper};
@@ -59,7 +59,7 @@ pub(super) fn execute(setting: &Setting) -> Result<(RunManifest, Option<RunError
     let folder = &setting.folder;
     let lost = folder.join("checkpoints").is_dir();
     create_folder(&folder.join("checkpoints"))?;
-    let _claim = Claim::take(folder)?;
+    let _hold = Hold::take(folder)?;
     for folder in [folder, &folder.join("checkpoints")] {
         remove_temporaries(folder)?;
     }
@@ -142,14 +142,14 @@ impl<'a> Runner<'a> {
         let mut objective = setup.objective(data)?;
         let layout = objective.layout().clone();
         let observe = &recipe.observe;
-        let probe = ProbeSpec {
+        let probe = InstrumentSpec {
             norms: observe.norms.clone(),
             potentials: observe.potentials.clone(),
             residual_tolerances: observe.residual_tolerances.clone(),
-            ..ProbeSpec::default()
+            ..InstrumentSpec::default()
         };
         let linear = recipe.model.is_linear();
-        let make_probe = |objective: &Objective| Probe::new(&probe, &layout, objective.homogeneity(), linear);
+        let make_probe = |objective: &Objective| Instrument::new(&probe, &layout, objective.homogeneity(), linear);
         let density = data.inputs.stored() as f64 / (data.len() as f64 * data.dimension() as f64);
         let in_a_step = match recipe.batching {
             Batching::Full => data.len(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use super::{CertifyOptions, Experiment, ExperimentRecord, RecipeSource, RunOptions, Status, certify_run, plan};
-use crate::certificates::{Claim, DocumentError, Evidence, Measure, Subject, Tolerances};
+use crate::certificates::{DocumentError, Evidence, Measure, RunClaim, Subject, Tolerances};
 use crate::data::{DataSpec, File};
 use crate::models::ModelSpec;
 
@@ -75,8 +75,8 @@ fn what_needs_dense_inputs_says_so_where_they_would_be_too_large() {
         assert!(error.contains("sparse gaussians") && error.contains("100 x 1000000"), "{error}");
     }
     let subject = Subject { data: &data, model: &ModelSpec::Linear, weights: &weights, start: None };
-    let claim = Claim::LargestMargin { measure: Measure::Norm(norm) };
-    let error = crate::certificates::judge(&claim, &Tolerances::default(), &subject).unwrap_err();
+    let claim = RunClaim::LargestMargin { measure: Measure::Norm(norm) };
+    let error = crate::certificates::decide(&claim, &Tolerances::default(), &subject).unwrap_err();
     assert!(matches!(error, DocumentError::TooLarge { entries: 100_000_000, .. }), "{error}");
 }
 

@@ -19,12 +19,12 @@ use serde::Serialize;
 use super::RunError;
 use super::certify::{CERTIFICATE_FILE, CheckedCertificate, check_certificate};
 use super::checkpoint::load_checkpoint;
-use super::claim::Claim;
 use super::config::{CONFIG_FILE, read_config};
 use super::files::{RecordError, create_folder, read_bytes, read_text, remove_file, write_atomically};
-use super::judge::JudgeRecord;
+use super::hold::Hold;
 use super::locate::{Known, find_data};
 use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunManifest, Status};
+use super::optima::OptimaRecord;
 use super::seal::{Seal, sum};
 use super::task::Task;
 use super::weights::check_weights;
@@ -74,7 +74,7 @@ impl Verification {
 pub fn verify(folder: &Path, data_folder: Option<&Path>) -> Result<Verification, RunError> {
     let found = look(folder, data_folder);
     let whole = found.as_ref().is_ok_and(|found| found.damage.is_empty());
-    if whole || (Claim::owner(folder).is_none() && folder.parent().and_then(Claim::owner).is_none()) {
+    if whole || (Hold::owner(folder).is_none() && folder.parent().and_then(Hold::owner).is_none()) {
         return found;
     }
     // somebody writes there, and may have replaced a file together with its checksum
@@ -101,7 +101,7 @@ pub(super) fn is_run(folder: &Path) -> bool {
 }
 
 fn verify_experiment(folder: &Path, data_folder: Option<&Path>, found: &mut Verification) -> Result<(), RunError> {
-    if let Some(owner) = Claim::owner(folder) {
+    if let Some(owner) = Hold::owner(folder) {
         found.notes.push(format!("{} is being written by {owner}", folder.display()));
     }
     let manifest = found.take(ExperimentManifest::load(folder))?;
@@ -116,9 +116,9 @@ fn verify_experiment(folder: &Path, data_folder: Option<&Path>, found: &mut Veri
     for run in runs {
         finished &= verify_run(&run, data_folder, found)?;
     }
-    if found.take(JudgeRecord::load(folder))?.is_some_and(|record| record.is_none()) && finished {
+    if found.take(OptimaRecord::load(folder))?.is_some_and(|record| record.is_none()) && finished {
         let what = "is missing; `limitpoint resume` writes it again";
-        found.damage.push(Damage { path: folder.join(JudgeRecord::FILE), what: what.into() });
+        found.damage.push(Damage { path: folder.join(OptimaRecord::FILE), what: what.into() });
     }
     let page = folder.join(REPORT_FILE);
     match read_text(&page) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Geometry;
+use super::Candidate;
 use super::reading::{ProbeRun, Reading, level};
 
 /// The share of what a geometry's own steepest flow has at least reached from which on its margin counts as maximised.
@@ -47,7 +47,7 @@ pub struct Moment {
 ///
 /// At a level, the geometry that attains most in its worst run is maximised if [`Reading::attained`] is at least
 /// [`REACHED`] in every run, its share of the optimum at least 0.85, and its confidence at least one half.
-pub(super) fn phases(geometries: &[Geometry], runs: &[ProbeRun]) -> (Vec<Phase>, Vec<Moment>) {
+pub(super) fn phases(geometries: &[Candidate], runs: &[ProbeRun]) -> (Vec<Phase>, Vec<Moment>) {
     let deepest = |run: &ProbeRun| run.readings.iter().map(|reading| -reading.log10_loss).fold(0.0, f64::max);
     let common = runs.iter().map(deepest).fold(f64::INFINITY, f64::min);
     let (mut phases, mut course): (Vec<Phase>, Vec<Moment>) = Default::default();
@@ -61,7 +61,7 @@ pub(super) fn phases(geometries: &[Geometry], runs: &[ProbeRun]) -> (Vec<Phase>,
         let moment: Option<Vec<(&ProbeRun, &Reading)>> =
             runs.iter().map(|run| Some((run, &run.readings[at(run)?]))).collect();
         let Some(moment) = moment.filter(|moment| !moment.is_empty()) else { continue };
-        let now = judge(geometries, &moment);
+        let now = phase(geometries, &moment);
         course.push(Moment { log10_loss: now.clearest, shares: now.shares.clone() });
         match phases.last_mut() {
             Some(last) if last.geometry == now.geometry => {
@@ -78,7 +78,7 @@ pub(super) fn phases(geometries: &[Geometry], runs: &[ProbeRun]) -> (Vec<Phase>,
 }
 
 /// What one reading of every run says.
-fn judge(geometries: &[Geometry], moment: &[(&ProbeRun, &Reading)]) -> Phase {
+fn phase(geometries: &[Candidate], moment: &[(&ProbeRun, &Reading)]) -> Phase {
     let smallest = |value: &dyn Fn(&Reading) -> f64| {
         moment
             .iter()
@@ -133,7 +133,7 @@ fn power(log10: f64) -> String {
 }
 
 /// The answer in words.
-pub(super) fn sentence(optimiser: &str, geometries: &[Geometry], phases: &[Phase]) -> String {
+pub(super) fn sentence(optimiser: &str, geometries: &[Candidate], phases: &[Phase]) -> String {
     let label = |key: &str| geometries.iter().find(|g| g.key == key).map_or(key, |g| g.label.as_str()).to_owned();
     let Some(late) = phases.last() else { return format!("{optimiser}: nothing was read off") };
     let early = phases.iter().find(|phase| phase.geometry.is_some());

@@ -1,6 +1,6 @@
 //! The probe problems, and the judge's optima on them.
 
-use super::{FingerprintError, Geometry, REACHED};
+use super::{Candidate, FingerprintError, REACHED};
 use crate::certificates::{Measure, linear_margin_problem};
 use crate::experiments::{RecipeSource, RunError, Task, plan};
 use crate::linalg::dot;
@@ -43,7 +43,7 @@ pub struct Optima {
 
 impl Optima {
     /// Asks the judge.
-    pub fn of(probe: ProbeSpec, geometries: &[Geometry]) -> Result<Self, FingerprintError> {
+    pub fn of(probe: ProbeSpec, geometries: &[Candidate]) -> Result<Self, FingerprintError> {
         let task = task(probe.experiment, "gradient")?;
         let training = task.training()?;
         let layout = training.objective()?.layout().clone();
@@ -89,7 +89,7 @@ fn least(problem: &MarginProblem, v: &[f64]) -> f64 {
 }
 
 /// The probes with their optima.
-pub fn battery(geometries: &[Geometry]) -> Result<Vec<(ProbeSpec, Optima)>, FingerprintError> {
+pub fn battery(geometries: &[Candidate]) -> Result<Vec<(ProbeSpec, Optima)>, FingerprintError> {
     PROBES.into_iter().map(|probe| Ok((probe, Optima::of(probe, geometries)?))).collect()
 }
 
@@ -164,7 +164,7 @@ fn from(experiment: &str, overrides: &[String], optimiser: &str) -> Result<Task,
 
 /// Norms of parameters of a layout, by candidate.
 pub(super) fn workers(
-    geometries: &[Geometry],
+    geometries: &[Candidate],
     layout: &ParamLayout,
 ) -> Result<Vec<Box<dyn crate::norms::Norm>>, FingerprintError> {
     geometries.iter().map(|geometry| Ok(geometry.norm.build(layout)?)).collect()

@@ -15,7 +15,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `geometry` | the candidate norms and their names |
+//! | `candidate` | the candidate norms and their names |
 //! | `battery` | the probe problems, and the judge's optima on them |
 //! | `pace` | step sizes that suit an optimiser, and how deep it is followed |
 //! | `reading` | one run on one probe, read off at levels of the loss |
@@ -24,7 +24,7 @@
 
 mod answer;
 mod battery;
-mod geometry;
+mod candidate;
 mod network;
 mod pace;
 mod reading;
@@ -33,7 +33,7 @@ mod tests;
 
 pub use answer::{Moment, Phase, REACHED};
 pub use battery::{Optima, PROBES, ProbeSpec, battery};
-pub use geometry::Geometry;
+pub use candidate::Candidate;
 pub use network::{NetworkEvidence, NetworkReading};
 pub use pace::{Pace, Stage};
 pub use reading::{ProbeRun, Reading};
@@ -133,7 +133,7 @@ impl From<RecipeError> for FingerprintError {
 /// | `schedule` | by the kind of optimiser | step sizes | |
 /// | `log10_loss` | by the kind of optimiser | how deep runs are followed | < −1 |
 /// | `steps` | by the kind of optimiser | the most steps of a run | |
-/// | `geometries` | [`Geometry::candidates`] | norms that are compared | |
+/// | `geometries` | [`Candidate::usual`] | norms that are compared | |
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Runs per probe.
@@ -145,12 +145,12 @@ pub struct Settings {
     /// The most steps of a run, where the default should not be used.
     pub steps: Option<u64>,
     /// The norms that are compared.
-    pub geometries: Vec<Geometry>,
+    pub geometries: Vec<Candidate>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        let geometries = Geometry::candidates();
+        let geometries = Candidate::usual();
         Self { starts: 2, schedule: None, log10_loss: None, steps: None, geometries }
     }
 }
@@ -159,7 +159,7 @@ impl Settings {
     /// Adds a norm to the candidates, once.
     pub fn with_norm(mut self, norm: NormSpec) -> Self {
         if !self.geometries.iter().any(|geometry| geometry.norm == norm) {
-            self.geometries.push(Geometry::new(norm));
+            self.geometries.push(Candidate::new(norm));
         }
         self
     }
@@ -171,7 +171,7 @@ pub struct Fingerprint {
     /// The optimiser, as it was written.
     pub optimiser: String,
     /// The candidates; everything listed by geometry is in this order.
-    pub geometries: Vec<Geometry>,
+    pub geometries: Vec<Candidate>,
     /// How it was run.
     pub pace: Pace,
     /// Every run with what was read off it.

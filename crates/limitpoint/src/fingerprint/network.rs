@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::battery::{task, workers};
 use super::pace::Pace;
 use super::reading::walk;
-use super::{FingerprintError, Geometry, Settings};
+use super::{Candidate, FingerprintError, Settings};
 use crate::diagnostics::kkt_measure;
 use crate::driver::Process;
 use crate::optimisers::OptimiserSpec;
@@ -61,7 +61,7 @@ type Moment = (f64, Vec<f64>, Vec<f64>);
 /// over features it cannot weigh, still has the fingerprint of its linear runs.
 pub(super) fn evidence(
     optimiser: &str,
-    geometries: &[Geometry],
+    geometries: &[Candidate],
     pace: &Pace,
 ) -> Result<NetworkEvidence, FingerprintError> {
     let names = REFERENCES.map(str::to_owned).to_vec();
@@ -90,7 +90,7 @@ pub(super) fn evidence(
     Ok(NetworkEvidence { references: names, readings: readings.collect(), trouble: None })
 }
 
-fn follow(optimiser: &str, geometries: &[Geometry], pace: &Pace) -> Result<Vec<Moment>, FingerprintError> {
+fn follow(optimiser: &str, geometries: &[Candidate], pace: &Pace) -> Result<Vec<Moment>, FingerprintError> {
     let training = task(EXPERIMENT, optimiser)?.training()?;
     let layout = training.objective()?.layout().clone();
     let mut norms = workers(geometries, &layout)?;

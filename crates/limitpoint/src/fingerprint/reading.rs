@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::battery::{Optima, ProbeSpec, task_from, workers};
 use super::pace::Pace;
-use super::{FingerprintError, Geometry};
+use super::{Candidate, FingerprintError};
 use crate::driver::{Advance, Process};
 use crate::training::Training;
 
@@ -123,7 +123,7 @@ pub(super) fn walk(
 /// Runs an optimiser on a probe.
 pub(super) fn run(
     optimiser: &str,
-    geometries: &[Geometry],
+    geometries: &[Candidate],
     probe: ProbeSpec,
     optima: &Optima,
     start: u64,

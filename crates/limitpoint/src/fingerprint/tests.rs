@@ -5,13 +5,13 @@ use super::*;
 /// What two norms that differ on a probe have of each other's largest margin, at most.
 const APART: f64 = 0.9;
 
-fn keys(geometries: &[Geometry]) -> Vec<&str> {
+fn keys(geometries: &[Candidate]) -> Vec<&str> {
     geometries.iter().map(|geometry| geometry.key.as_str()).collect()
 }
 
 #[test]
 fn the_judge_proves_that_every_probe_tells_the_candidates_apart() {
-    let geometries = Geometry::candidates();
+    let geometries = Candidate::usual();
     let keys = keys(&geometries);
     for (probe, optima) in battery(&geometries).unwrap() {
         let matrices = probe.name.starts_with("matrices");
@@ -37,7 +37,7 @@ fn the_judge_proves_that_every_probe_tells_the_candidates_apart() {
     }
 }
 
-/// Geometry keys of the early and the late phase.
+/// Keys of the early and the late phase.
 fn found(optimiser: &str) -> (Option<String>, Option<String>, Fingerprint) {
     let found = fingerprint(optimiser, &Settings::default()).unwrap();
     let early = found.early().and_then(|phase| phase.geometry.clone());

@@ -13,21 +13,14 @@
 use super::interval::{Interval, enclosed_dot, enclosed_sum};
 use super::spectrum::Spectrum;
 use crate::linalg::Eigen;
-use crate::norms::{BlockNorm, NormError, NormSpec};
-use crate::params::{Block, ParamLayout};
+use crate::norms::{Canonical, NormError, NormPart, NormSpec, PlainNorm, Rule};
+use crate::params::ParamLayout;
 
 /// Which of a norm and its dual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Primal,
     Dual,
-}
-
-/// How the norms of blocks become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rule {
-    Max,
-    Sum,
 }
 
 /// An enclosure of ‖v‖.
@@ -51,72 +44,47 @@ pub fn enclosed_dual_norm(norm: &NormSpec, layout: &ParamLayout, g: &[Interval])
 }
 
 fn measure(norm: &NormSpec, layout: &ParamLayout, v: &[Interval], side: Side) -> Result<Interval, NormError> {
-    // every setting is checked where the norm itself is built
-    norm.build(layout)?;
-    let everywhere = || [BlockNorm::new("*", norm.clone())];
-    match norm {
-        NormSpec::Max { blocks } => compose(Rule::Max, blocks, layout, v, side),
-        NormSpec::Sum { blocks } => compose(Rule::Sum, blocks, layout, v, side),
-        NormSpec::Spectral | NormSpec::GroupL2Inf => compose(Rule::Max, &everywhere(), layout, v, side),
-        NormSpec::Nuclear | NormSpec::GroupL21 => compose(Rule::Sum, &everywhere(), layout, v, side),
-        _ => {
-            let trainable: Vec<Interval> =
-                layout.trainable_ranges().into_iter().flat_map(|range| v[range].to_vec()).collect();
-            elementary(norm, (trainable.len(), 1), &trainable, side)
-        }
-    }
+    let Canonical { rule, parts } = norm.canonical(layout)?;
+    let one = |part: &NormPart| {
+        let size = plain(part, &part.gather(v), side)?;
+        let weight = Interval::point(part.weight);
+        Ok(match side {
+            _ if part.weight == 1.0 => size,
+            Side::Primal => weight * size,
+            Side::Dual => size / weight,
+        })
+    };
+    let sizes = parts.iter().map(one).collect::<Result<Vec<_>, NormError>>()?;
+    Ok(match (rule, side) {
+        _ if sizes.len() == 1 => sizes[0],
+        (Rule::Max, Side::Primal) | (Rule::Sum, Side::Dual) => largest(&sizes),
+        (Rule::Max, Side::Dual) | (Rule::Sum, Side::Primal) => enclosed_sum(sizes),
+    })
 }
 
-fn compose(
-    rule: Rule,
-    entries: &[BlockNorm],
-    layout: &ParamLayout,
-    v: &[Interval],
-    side: Side,
-) -> Result<Interval, NormError> {
-    let find = |name: &str| entries.iter().find(|entry| entry.block == name);
-    let one = |block: &Block| {
-        let entry = find(&block.name).or_else(|| find("*"));
-        let entry = entry.ok_or_else(|| NormError::MissingBlock(block.name.clone()))?;
-        let size = elementary(&entry.norm, (block.rows, block.cols), &v[block.range()], side)?;
-        let weight = Interval::point(entry.weight);
-        Ok(if side == Side::Primal { weight * size } else { size / weight })
-    };
-    let sizes = layout.trainable().map(one).collect::<Result<Vec<_>, NormError>>()?;
-    Ok(if (rule == Rule::Max) == (side == Side::Primal) { largest(&sizes) } else { enclosed_sum(sizes) })
-}
-
-fn elementary(
-    norm: &NormSpec,
-    (rows, cols): (usize, usize),
-    v: &[Interval],
-    side: Side,
-) -> Result<Interval, NormError> {
-    use NormSpec::{
-        Frobenius, GroupL2Inf, GroupL21, L1, L1Averaged, L2, Linf, Lp, Max, Nuclear, Quadratic, QuadraticDense,
-        Spectral, Sum,
-    };
+/// The norm or the dual norm of one part, without its weight.
+fn plain(part: &NormPart, v: &[Interval], side: Side) -> Result<Interval, NormError> {
+    use PlainNorm::{GroupL2Inf, GroupL21, L1, L2, Linf, Lp, Nuclear, Quadratic, QuadraticDense, Spectral};
     use Side::{Dual, Primal};
-    Ok(match (norm, side) {
-        (L1 | L1Averaged | Lp { p: 1.0 }, Primal) | (Linf | Lp { p: f64::INFINITY }, Dual) => sum_of_magnitudes(v),
-        (L1 | L1Averaged | Lp { p: 1.0 }, Dual) | (Linf | Lp { p: f64::INFINITY }, Primal) => largest(v),
-        (L2 | Frobenius | Lp { p: 2.0 }, _) => length(v),
-        (Spectral | Nuclear, _) if rows == 1 || cols == 1 => length(v),
-        (Lp { p }, Primal) => power_norm(v, Interval::point(*p)),
-        (Lp { p }, Dual) => power_norm(v, Interval::point(*p) / (Interval::point(*p) - Interval::point(1.0))),
-        (Quadratic { diagonal }, Primal) => {
+    let NormPart { rows, cols, .. } = *part;
+    Ok(match (&part.norm, side) {
+        (L1, Primal) | (Linf, Dual) => sum_of_magnitudes(v),
+        (L1, Dual) | (Linf, Primal) => largest(v),
+        (L2, Primal | Dual) => length(v),
+        (Lp(p), Primal) => power_norm(v, Interval::point(*p)),
+        (Lp(p), Dual) => power_norm(v, Interval::point(*p) / (Interval::point(*p) - Interval::point(1.0))),
+        (Quadratic(diagonal), Primal) => {
             weighted_length(v.iter().zip(diagonal).map(|(x, d)| x.square() * Interval::point(*d)))
         }
-        (Quadratic { diagonal }, Dual) => {
+        (Quadratic(diagonal), Dual) => {
             weighted_length(v.iter().zip(diagonal).map(|(x, d)| x.square() / Interval::point(*d)))
         }
-        (QuadraticDense { matrix }, Primal) => quadratic_form(&symmetric(matrix), v).sqrt(),
-        (QuadraticDense { matrix }, Dual) => inverse_quadratic_form(&symmetric(matrix), v)?.sqrt(),
+        (QuadraticDense(matrix), Primal) => quadratic_form(&symmetric(matrix), v).sqrt(),
+        (QuadraticDense(matrix), Dual) => inverse_quadratic_form(&symmetric(matrix), v)?.sqrt(),
         (Spectral, Primal) | (Nuclear, Dual) => Spectrum::singular(v, rows, cols)?.value(0).max(Interval::ZERO),
         (Spectral, Dual) | (Nuclear, Primal) => Spectrum::singular(v, rows, cols)?.sum(),
         (GroupL21, Primal) | (GroupL2Inf, Dual) => enclosed_sum(v.chunks_exact(cols).map(length)),
         (GroupL21, Dual) | (GroupL2Inf, Primal) => largest(&v.chunks_exact(cols).map(length).collect::<Vec<_>>()),
-        (Max { .. } | Sum { .. }, _) => return Err(NormError::Nested(norm.to_string())),
     })
 }
 

@@ -1,128 +1,248 @@
 //! Aliases resolved: one name for every norm, whatever it was called.
 //!
-//! Many descriptions mean one norm. [`NormSpec::canonical`] finds the plainest of them on a layout, up to a factor:
+//! Many descriptions mean one norm. [`NormSpec::canonical`] takes a norm apart into [`PlainNorm`]s, which have no aliases:
 //!
 //! | written | on | is |
 //! |---|---|---|
 //! | `lp:1`, `lp:2`, `lp:inf`, `l1-averaged`, `frobenius` | anything | ℓ1, ℓ2, ℓ∞, ℓ1, ℓ2 |
-//! | `quadratic`, `quadratic-dense` with D = c·I | anything | √c ℓ2 |
+//! | `quadratic`, `quadratic-dense` with D = I | anything | ℓ2 |
 //! | `quadratic-dense` with a diagonal D | anything | `quadratic` |
 //! | `spectral`, `nuclear` | one row or one column | ℓ2 |
 //! | `group21`, `group2inf` | one row; one column | ℓ2; ℓ1, ℓ∞ |
 //! | `max(…)`, `sum(…)` | one block | c times the norm of the block |
-//! | `max` of ℓ∞, `group2inf` or `spectral`, equal weights c | several blocks | c times that norm of all blocks |
-//! | `sum` of ℓ1, `group21` or `nuclear`, equal weights c | several blocks | c times that norm of all blocks |
-//! | any norm | a single entry | c times ℓ2 |
+//! | `max` of ℓ∞, `sum` of ℓ1, equal weights c | several blocks | c times ℓ∞, ℓ1 of all entries |
+//! | `spectral`, `group2inf`; `nuclear`, `group21` | several blocks | `max`; `sum` of that norm |
+//! | any norm but a quadratic one | a single entry | ℓ2 |
+//!
+//! Whoever needs to know which norm it is, such as a solver or an enclosure, matches on `PlainNorm`, without a wildcard: a
+//! norm that is added must say there how it is solved.
 
-use super::{BlockNorm, NormError, NormSpec};
-use crate::params::{Block, ParamLayout};
+use std::ops::Range;
 
-/// A norm by its plainest name: ‖v‖ = scale · ‖v‖_norm, ‖g‖_* = ‖g‖_norm* / scale.
+use super::composite::Rule;
+use super::{NormError, NormSpec};
+use crate::params::{Block, ParamLayout, assign};
+
+/// A norm of one matrix or vector, under its only name.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PlainNorm {
+    /// Σ|vᵢ|.
+    L1,
+    /// √Σvᵢ².
+    L2,
+    /// max|vᵢ|.
+    Linf,
+    /// (Σ|vᵢ|ᵖ)^(1/p) with 1 < p < ∞ and p ≠ 2.
+    Lp(f64),
+    /// √(Σ Dᵢvᵢ²), not all Dᵢ = 1.
+    Quadratic(Vec<f64>),
+    /// √(vᵀDv) with a D that is not diagonal.
+    QuadraticDense(Vec<Vec<f64>>),
+    /// σ₁ of a matrix with both sides above 1.
+    Spectral,
+    /// Σσₖ of a matrix with both sides above 1.
+    Nuclear,
+    /// Σ‖wᵢ‖₂ over the rows of a matrix with both sides above 1.
+    GroupL21,
+    /// max‖wᵢ‖₂ over the rows of a matrix with both sides above 1.
+    GroupL2Inf,
+}
+
+/// A plain norm of some of the entries, with its weight in the whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NormPart {
+    /// Which entries of the flat vector, in order.
+    pub ranges: Vec<Range<usize>>,
+    /// Rows of the matrix that they are.
+    pub rows: usize,
+    /// Its columns; 1 for vectors, also those that go over several blocks.
+    pub cols: usize,
+    /// The norm.
+    pub norm: PlainNorm,
+    /// c > 0.
+    pub weight: f64,
+}
+
+impl NormPart {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The places of its entries in the flat vector.
+    pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        self.ranges.iter().cloned().flatten()
+    }
+
+    /// Its entries.
+    pub fn gather<T: Copy>(&self, v: &[T]) -> Vec<T> {
+        self.places().map(|j| v[j]).collect()
+    }
+}
+
+/// A norm on a layout as the largest or the sum of weighted plain norms: ‖v‖ = maxₗ cₗ‖vₗ‖ or Σₗ cₗ‖vₗ‖.
+///
+/// The parts are in the order of the layout and cover every trainable entry once. Where there is one, the rule says nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Canonical {
-    /// The norm; composites name every trainable block, and only where no plainer norm would do.
-    pub norm: NormSpec,
-    /// The factor, above 0.
-    pub scale: f64,
+    /// How the parts become one.
+    pub rule: Rule,
+    /// At least one.
+    pub parts: Vec<NormPart>,
 }
 
 impl NormSpec {
-    /// The plainest name of this norm on parameters of this layout.
+    /// This norm on parameters of this layout, without aliases.
     ///
-    /// Value, dual, balls and subdifferentials are the same up to the factor. Which of several steepest directions is
-    /// taken can differ: `l1-averaged` shares the step among tied entries, `l1` does not.
+    /// Value, dual, balls and subdifferentials are the same. Which of several steepest directions is taken can differ:
+    /// `l1-averaged` shares the step among tied entries, `l1` does not.
     ///
     /// ```
-    /// use limitpoint::{norms::NormSpec, params::ParamLayout};
+    /// use limitpoint::{norms::{NormSpec, PlainNorm}, params::ParamLayout};
     /// let layout = ParamLayout::new([("w", 2, 2), ("a", 1, 2)]).unwrap();
-    /// let name = |text: &str| text.parse::<NormSpec>().and_then(|norm| norm.canonical(&layout));
-    /// assert_eq!(name("sum(*=lp:1)")?.norm, NormSpec::L1);
-    /// assert_eq!(name("max(w=2*group2inf, a=2*l2)")?.norm, NormSpec::GroupL2Inf);
-    /// assert_eq!(name("max(w=2*group2inf, a=2*l2)")?.scale, 2.0);
+    /// let plain = "sum(*=3*lp:1)".parse::<NormSpec>()?.canonical(&layout)?;
+    /// assert_eq!((&plain.parts[0].norm, plain.parts[0].weight, plain.parts.len()), (&PlainNorm::L1, 3.0, 1));
+    /// let plain = "spectral".parse::<NormSpec>()?.canonical(&layout)?;
+    /// assert_eq!((&plain.parts[0].norm, &plain.parts[1].norm), (&PlainNorm::Spectral, &PlainNorm::L2));
     /// # Ok::<(), limitpoint::norms::NormError>(())
     /// ```
     pub fn canonical(&self, layout: &ParamLayout) -> Result<Canonical, NormError> {
+        let whole = |norm: PlainNorm, weight: f64| {
+            let ranges = layout.trainable_ranges();
+            let rows = ranges.iter().map(Range::len).sum();
+            Canonical { rule: Rule::Max, parts: vec![NormPart { ranges, rows, cols: 1, norm, weight }] }
+        };
         let size: usize = layout.trainable().map(Block::len).sum();
         if size == 0 {
             return Err(NormError::NothingTrainable);
         }
-        let everywhere = |norm: &Self| -> Vec<Result<BlockNorm, NormError>> {
+        let every = |norm: &Self| -> Result<Vec<NormPart>, NormError> {
             layout.trainable().map(|block| norm.on_block(block, 1.0)).collect()
         };
-        let parts: Vec<BlockNorm> = match self {
-            Self::Max { blocks } | Self::Sum { blocks } => Self::assign(blocks, layout)?
-                .into_iter()
-                .map(|(block, entry)| entry.norm.on_block(block, entry.weight))
-                .collect::<Result<_, _>>()?,
-            Self::Spectral | Self::GroupL2Inf | Self::Nuclear | Self::GroupL21 => {
-                everywhere(self).into_iter().collect::<Result<_, _>>()?
-            }
-            _ => {
-                let (norm, scale) = self.on_matrix(size, 1)?;
-                return Ok(Canonical { norm, scale });
-            }
+        let Some(rule) = self.rule() else { return Ok(whole(self.on_matrix(size, 1)?, 1.0)) };
+        let parts = match self {
+            Self::Max { blocks } | Self::Sum { blocks } => Self::parts(blocks, layout)?,
+            everywhere => every(everywhere)?,
         };
-        if let [part] = &parts[..] {
-            return Ok(Canonical { norm: part.norm.clone(), scale: part.weight });
-        }
-        let adds = matches!(self, Self::Sum { .. } | Self::Nuclear | Self::GroupL21);
-        let known = match adds {
-            true => [Self::L1, Self::GroupL21, Self::Nuclear],
-            false => [Self::Linf, Self::GroupL2Inf, Self::Spectral],
+        let (plain, spec) = match rule {
+            Rule::Max => (PlainNorm::Linf, Self::Linf),
+            Rule::Sum => (PlainNorm::L1, Self::L1),
         };
-        let scale = parts[0].weight;
-        for norm in known {
-            let same = everywhere(&norm);
-            let fits = |(part, same): (&BlockNorm, &Result<BlockNorm, NormError>)| {
-                part.weight == scale && same.as_ref().is_ok_and(|same| same.norm == part.norm)
-            };
-            if parts.iter().zip(&same).all(fits) {
-                return Ok(Canonical { norm, scale });
-            }
-        }
-        let norm = if adds { Self::Sum { blocks: parts } } else { Self::Max { blocks: parts } };
-        Ok(Canonical { norm, scale: 1.0 })
+        let (weight, same) = (parts[0].weight, every(&spec)?);
+        let fits = |(part, same): (&NormPart, &NormPart)| part.weight == weight && part.norm == same.norm;
+        Ok(match parts.len() > 1 && parts.iter().zip(&same).all(fits) {
+            true => whole(plain, weight),
+            false => Canonical { rule, parts },
+        })
     }
 
-    /// The plainest name on one block, under the block's name and with all factors in the weight.
-    fn on_block(&self, block: &Block, weight: f64) -> Result<BlockNorm, NormError> {
-        let (norm, scale) = self.on_matrix(block.rows, block.cols)?;
-        Ok(BlockNorm::new(&block.name, norm).weighted(scale * weight))
+    /// How it is put together from the norms of blocks; nothing for norms of all entries as one vector.
+    pub(super) fn rule(&self) -> Option<Rule> {
+        match self {
+            Self::Max { .. } | Self::Spectral | Self::GroupL2Inf => Some(Rule::Max),
+            Self::Sum { .. } | Self::Nuclear | Self::GroupL21 => Some(Rule::Sum),
+            Self::L1
+            | Self::L1Averaged
+            | Self::L2
+            | Self::Linf
+            | Self::Lp { .. }
+            | Self::Quadratic { .. }
+            | Self::QuadraticDense { .. }
+            | Self::Frobenius => None,
+        }
     }
 
-    /// The plainest name and the factor on one matrix.
-    fn on_matrix(&self, rows: usize, cols: usize) -> Result<(Self, f64), NormError> {
-        let thin = rows == 1 || cols == 1;
-        let diagonal = match self {
-            Self::Quadratic { diagonal } => Some(diagonal.clone()),
-            Self::QuadraticDense { matrix } if is_diagonal(matrix) => {
-                Some(matrix.iter().enumerate().map(|(i, row)| row[i]).collect())
+    /// p, where this is the ℓp norm of all trainable entries on any layout.
+    ///
+    /// ```
+    /// use limitpoint::norms::NormSpec;
+    /// assert_eq!(NormSpec::Frobenius.exponent(), Some(2.0));
+    /// assert_eq!(NormSpec::Linf.exponent(), Some(f64::INFINITY));
+    /// assert_eq!(NormSpec::Spectral.exponent(), None);
+    /// ```
+    pub fn exponent(&self) -> Option<f64> {
+        match self {
+            Self::L1 | Self::L1Averaged => Some(1.0),
+            Self::L2 | Self::Frobenius => Some(2.0),
+            Self::Linf => Some(f64::INFINITY),
+            Self::Lp { p } => Some(*p),
+            Self::Quadratic { .. }
+            | Self::QuadraticDense { .. }
+            | Self::Spectral
+            | Self::Nuclear
+            | Self::GroupL21
+            | Self::GroupL2Inf
+            | Self::Max { .. }
+            | Self::Sum { .. } => None,
+        }
+    }
+
+    fn parts(entries: &[super::BlockNorm], layout: &ParamLayout) -> Result<Vec<NormPart>, NormError> {
+        Self::assigned(entries, layout)?
+            .into_iter()
+            .map(|(block, entry)| entry.norm.on_block(block, entry.weight))
+            .collect()
+    }
+
+    /// Which entry of a composite belongs to which trainable block, in the order of the layout.
+    pub(super) fn assigned<'a>(
+        entries: &'a [super::BlockNorm],
+        layout: &'a ParamLayout,
+    ) -> Result<Vec<(&'a Block, &'a super::BlockNorm)>, NormError> {
+        for entry in entries {
+            if !(entry.weight > 0.0 && entry.weight.is_finite()) {
+                return Err(NormError::Weight { block: entry.block.to_string(), weight: entry.weight });
             }
-            _ => None,
-        };
+            if matches!(entry.norm, Self::Max { .. } | Self::Sum { .. }) {
+                return Err(NormError::Nested(entry.block.to_string()));
+            }
+        }
+        Ok(assign(layout, entries, |entry| &entry.block)?)
+    }
+
+    /// This norm of one block.
+    fn on_block(&self, block: &Block, weight: f64) -> Result<NormPart, NormError> {
+        let norm = self.on_matrix(block.rows, block.cols)?;
+        Ok(NormPart { ranges: vec![block.range()], rows: block.rows, cols: block.cols, norm, weight })
+    }
+
+    /// The only name on one matrix.
+    fn on_matrix(&self, rows: usize, cols: usize) -> Result<PlainNorm, NormError> {
         if matches!(self, Self::Quadratic { .. } | Self::QuadraticDense { .. }) {
             self.elementary(rows, cols)?; // refuses wrong sizes and forms that are not positive
         }
-        if let Some(diagonal) = diagonal {
-            return Ok(match diagonal.iter().all(|entry| *entry == diagonal[0]) {
-                true => (Self::L2, diagonal[0].sqrt()),
-                false => (Self::Quadratic { diagonal }, 1.0),
-            });
-        }
-        let norm = match self {
+        let quadratic = |diagonal: Vec<f64>| match diagonal.iter().all(|entry| *entry == 1.0) {
+            true => PlainNorm::L2,
+            false => PlainNorm::Quadratic(diagonal),
+        };
+        let (single, thin) = (rows * cols == 1, rows == 1 || cols == 1);
+        Ok(match self {
+            Self::Quadratic { diagonal } => quadratic(diagonal.clone()),
+            Self::QuadraticDense { matrix } if is_diagonal(matrix) => {
+                quadratic(matrix.iter().enumerate().map(|(i, row)| row[i]).collect())
+            }
+            Self::QuadraticDense { matrix } => PlainNorm::QuadraticDense(matrix.clone()),
             Self::Lp { p } if p.is_nan() || *p < 1.0 => return Err(NormError::Exponent { p: *p }),
             Self::Max { .. } | Self::Sum { .. } => return Err(NormError::Nested(self.to_string())),
-            _ if rows * cols == 1 => Self::L2,
-            Self::Lp { p: 1.0 } | Self::L1Averaged => Self::L1,
-            Self::Lp { p: 2.0 } | Self::Frobenius => Self::L2,
-            Self::Lp { p: f64::INFINITY } => Self::Linf,
-            Self::Spectral | Self::Nuclear if thin => Self::L2,
-            Self::GroupL21 | Self::GroupL2Inf if rows == 1 => Self::L2,
-            Self::GroupL21 if cols == 1 => Self::L1,
-            Self::GroupL2Inf if cols == 1 => Self::Linf,
-            plain => plain.clone(),
-        };
-        Ok((norm, 1.0))
+            Self::L1 | Self::L1Averaged | Self::Linf | Self::Lp { .. } if single => PlainNorm::L2,
+            Self::Lp { p: 1.0 } | Self::L1 | Self::L1Averaged => PlainNorm::L1,
+            Self::Lp { p: 2.0 } | Self::L2 | Self::Frobenius => PlainNorm::L2,
+            Self::Lp { p: f64::INFINITY } | Self::Linf => PlainNorm::Linf,
+            Self::Lp { p } => PlainNorm::Lp(*p),
+            Self::Spectral | Self::Nuclear if thin => PlainNorm::L2,
+            Self::Spectral => PlainNorm::Spectral,
+            Self::Nuclear => PlainNorm::Nuclear,
+            Self::GroupL21 | Self::GroupL2Inf if rows == 1 => PlainNorm::L2,
+            Self::GroupL21 if cols == 1 => PlainNorm::L1,
+            Self::GroupL2Inf if cols == 1 => PlainNorm::Linf,
+            Self::GroupL21 => PlainNorm::GroupL21,
+            Self::GroupL2Inf => PlainNorm::GroupL2Inf,
+        })
     }
 }
 
@@ -130,6 +250,24 @@ impl NormSpec {
 fn is_diagonal(matrix: &[Vec<f64>]) -> bool {
     let zero = |i: usize, row: &Vec<f64>| row.iter().enumerate().all(|(j, x)| i == j || *x == 0.0);
     matrix.iter().enumerate().all(|(i, row)| row.len() == matrix.len() && zero(i, row)) && !matrix.is_empty()
+}
+
+impl PlainNorm {
+    /// Its description.
+    pub fn spec(&self) -> NormSpec {
+        match self {
+            Self::L1 => NormSpec::L1,
+            Self::L2 => NormSpec::L2,
+            Self::Linf => NormSpec::Linf,
+            Self::Lp(p) => NormSpec::Lp { p: *p },
+            Self::Quadratic(diagonal) => NormSpec::Quadratic { diagonal: diagonal.clone() },
+            Self::QuadraticDense(matrix) => NormSpec::QuadraticDense { matrix: matrix.clone() },
+            Self::Spectral => NormSpec::Spectral,
+            Self::Nuclear => NormSpec::Nuclear,
+            Self::GroupL21 => NormSpec::GroupL21,
+            Self::GroupL2Inf => NormSpec::GroupL2Inf,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -179,6 +317,22 @@ mod tests {
         names
     }
 
+    /// ‖v‖ and ‖v‖_* from the parts.
+    fn measured(plain: &Canonical, v: &[f64]) -> (f64, f64) {
+        let pairs = plain.parts.iter().map(|part| {
+            let layout = ParamLayout::new([("w", part.rows, part.cols)]).unwrap();
+            let mut norm = part.norm.spec().build(&layout).unwrap();
+            let own = part.gather(v);
+            (part.weight * norm.value(&own), norm.dual(&own) / part.weight)
+        });
+        pairs
+            .reduce(|a, b| match plain.rule {
+                Rule::Max => (a.0.max(b.0), a.1 + b.1),
+                Rule::Sum => (a.0 + b.0, a.1.max(b.1)),
+            })
+            .unwrap()
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
@@ -191,12 +345,10 @@ mod tests {
                         continue;
                     };
                     let plain = norm.canonical(&layout).unwrap();
-                    let mut other = plain.norm.build(&layout).unwrap();
                     let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * a.abs().max(b.abs());
-                    prop_assert!(close(built.value(v), plain.scale * other.value(v)), "{} {:?}", norm, plain);
-                    prop_assert!(close(built.dual(v), other.dual(v) / plain.scale), "{} {:?}", norm, plain);
-                    let again = plain.norm.canonical(&layout).unwrap();
-                    prop_assert_eq!(again, Canonical { norm: plain.norm, scale: 1.0 }, "{}", norm);
+                    let (value, dual) = measured(&plain, v);
+                    prop_assert!(close(built.value(v), value), "{} {:?}", norm, plain);
+                    prop_assert!(close(built.dual(v), dual), "{} {:?}", norm, plain);
                 }
             }
         }
@@ -206,34 +358,47 @@ mod tests {
     fn aliases_have_one_name() {
         let two = ParamLayout::new([("w", 2, 2), ("a", 2, 3)]).unwrap();
         let vector = ParamLayout::vector(4);
-        for (layout, text, plain, scale) in [
-            (&vector, "max(*=lp:1)", "l1", 1.0),
-            (&vector, "sum(*=linf)", "linf", 1.0),
-            (&vector, "sum(*=0.5*lp:2)", "l2", 0.5),
-            (&vector, "nuclear", "l2", 1.0),
-            (&vector, "group21", "l1", 1.0),
-            (&vector, "group2inf", "linf", 1.0),
-            (&vector, "quadratic:4:4:4:4", "l2", 2.0),
-            (&vector, "quadratic-dense:4:0:0:0/0:1:0:0/0:0:1:0/0:0:0:1", "quadratic:4:1:1:1", 1.0),
-            (&two, "sum(*=l1)", "l1", 1.0),
-            (&two, "max(*=3*lp:inf)", "linf", 3.0),
-            (&two, "max(w=spectral,a=spectral)", "spectral", 1.0),
-            (&two, "sum(*=nuclear)", "nuclear", 1.0),
-            (&two, "max(*=l1)", "max(w=l1,a=l1)", 1.0),
-            (&two, "max(w=linf,a=2*linf)", "max(w=linf,a=2*linf)", 1.0),
-            (&two, "sum(*=spectral)", "sum(w=spectral,a=spectral)", 1.0),
+        for (layout, text, plain) in [
+            (&vector, "max(*=lp:1)", "1*l1"),
+            (&vector, "sum(*=linf)", "1*linf"),
+            (&vector, "sum(*=0.5*lp:2)", "0.5*l2"),
+            (&vector, "nuclear", "1*l2"),
+            (&vector, "group21", "1*l1"),
+            (&vector, "group2inf", "1*linf"),
+            (&vector, "quadratic:1:1:1:1", "1*l2"),
+            (&vector, "quadratic-dense:4:0:0:0/0:1:0:0/0:0:1:0/0:0:0:1", "1*quadratic:4:1:1:1"),
+            (&two, "frobenius", "1*l2"),
+            (&two, "sum(*=l1)", "1*l1"),
+            (&two, "max(*=3*lp:inf)", "3*linf"),
+            (&two, "max(w=spectral,a=spectral)", "Max 1*spectral 1*spectral"),
+            (&two, "spectral", "Max 1*spectral 1*spectral"),
+            (&two, "sum(*=nuclear)", "Sum 1*nuclear 1*nuclear"),
+            (&two, "max(*=l1)", "Max 1*l1 1*l1"),
+            (&two, "max(w=linf,a=2*linf)", "Max 1*linf 2*linf"),
+            (&two, "sum(matrices=frobenius)", "Sum 1*l2 1*l2"),
         ] {
             let found = text.parse::<NormSpec>().unwrap().canonical(layout).unwrap();
-            assert_eq!((found.norm.to_string().as_str(), found.scale), (plain, scale), "{text}");
+            let parts: Vec<_> =
+                found.parts.iter().map(|part| format!("{}*{}", part.weight, part.norm.spec())).collect();
+            let rule = if parts.len() > 1 { format!("{:?} ", found.rule) } else { String::new() };
+            assert_eq!(rule + &parts.join(" "), plain, "{text}");
+            assert_eq!(found.parts.iter().map(NormPart::len).sum::<usize>(), layout.len(), "{text}");
         }
     }
 
     #[test]
     fn what_cannot_be_built_has_no_name() {
         let layout = ParamLayout::vector(2);
-        for text in
-            ["lp:0.5", "lp:nan", "quadratic:1:2:3", "quadratic:1:-1", "max(b=l1)", "max(w=0*l1)", "max(*=max(*=l1))"]
-        {
+        for text in [
+            "lp:0.5",
+            "lp:nan",
+            "quadratic:1:2:3",
+            "quadratic:1:-1",
+            "max(b=l1)",
+            "max(biases=l1)",
+            "max(w=0*l1)",
+            "max(*=max(*=l1))",
+        ] {
             let Ok(norm) = text.parse::<NormSpec>() else { continue };
             assert!(norm.canonical(&layout).is_err() && norm.build(&layout).is_err(), "{text}");
         }

@@ -27,10 +27,12 @@ pub(super) struct Layer {
     pub(super) weight: f64,
 }
 
-/// How the layers' norms become one.
+/// How the norms of parts become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
+pub enum Rule {
+    /// The largest.
     Max,
+    /// Their sum.
     Sum,
 }
 

@@ -48,9 +48,9 @@ pub enum NormError {
     /// The matrix of a quadratic norm could not be decomposed.
     #[error("the matrix of the quadratic norm cannot be decomposed")]
     Decomposition(#[from] LinalgError),
-    /// A block name that the layout does not have.
-    #[error("a max or sum norm names a block that does not exist; use '*' for all blocks not named")]
-    Block(#[from] ParamsError),
+    /// A list of blocks that does not fit the layout.
+    #[error("the blocks of a max or sum norm do not fit the parameters")]
+    Blocks(#[from] ParamsError),
     /// A layer weight that is not positive.
     #[error("block '{block}' has weight {weight} in a max or sum norm; weights must be positive and finite")]
     Weight {
@@ -59,14 +59,6 @@ pub enum NormError {
         /// Its weight.
         weight: f64,
     },
-    /// One block listed twice.
-    #[error("block '{0}' is listed twice in a max or sum norm; list it once")]
-    DuplicateBlock(String),
-    /// A trainable block without a norm.
-    #[error(
-        "block '{0}' is trainable but has no norm in the max or sum norm; name it, or add '*' for all blocks not named"
-    )]
-    MissingBlock(String),
     /// A max or sum inside a max or sum.
     #[error("block '{0}' of a max or sum norm has itself a max or sum norm; give it a plain norm")]
     Nested(String),

@@ -59,7 +59,8 @@ mod singular;
 #[cfg(test)]
 mod tests;
 
-pub use canonical::Canonical;
+pub use canonical::{Canonical, NormPart, PlainNorm};
+pub use composite::Rule;
 pub use error::NormError;
 pub use simplex::project_simplex;
 pub use spec::{BlockNorm, NormSpec};

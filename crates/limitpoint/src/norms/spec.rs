@@ -5,7 +5,7 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::composite::{Composite, Layer, Rule};
+use super::composite::{Composite, Layer};
 use super::face::Elementary;
 use super::group::{GroupL2Inf, GroupL21};
 use super::l1::L1;
@@ -18,7 +18,7 @@ use super::spectral::Spectral;
 use super::window::Window;
 use super::{Norm, NormError};
 use crate::catalogue::CatalogueEntry;
-use crate::params::{Block, ParamLayout};
+use crate::params::{Block, BlockSelection, ParamLayout};
 
 /// Which norm.
 ///
@@ -75,12 +75,12 @@ pub enum NormSpec {
     GroupL2Inf,
     /// maxₗ cₗ‖Wₗ‖, each block with its own norm; the modular norm.
     Max {
-        /// One entry for every trainable block, or `*` for the rest.
+        /// Entries that select every trainable block once, with `*` for the rest.
         blocks: Vec<BlockNorm>,
     },
     /// Σₗ cₗ‖Wₗ‖, each block with its own norm.
     Sum {
-        /// One entry for every trainable block, or `*` for the rest.
+        /// Entries that select every trainable block once, with `*` for the rest.
         blocks: Vec<BlockNorm>,
     },
 }
@@ -89,8 +89,9 @@ pub enum NormSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BlockNorm {
-    /// Name of a block of the layout, or `*` for every block not named. Frozen blocks are skipped.
-    pub block: String,
+    /// Which blocks: a name, a layer, a pattern, a kind such as `matrices`, or `*` for every block not named. Frozen
+    /// blocks are skipped.
+    pub block: BlockSelection,
     /// Its norm; not `Max` or `Sum`.
     pub norm: NormSpec,
     /// cₗ > 0, 1 unless given.
@@ -103,8 +104,8 @@ fn one() -> f64 {
 }
 
 impl BlockNorm {
-    /// `norm` with weight 1 on the block called `block`.
-    pub fn new(block: impl Into<String>, norm: NormSpec) -> Self {
+    /// `norm` with weight 1 on the blocks that `block` selects.
+    pub fn new(block: impl Into<BlockSelection>, norm: NormSpec) -> Self {
         Self { block: block.into(), norm, weight: 1.0 }
     }
 
@@ -122,12 +123,12 @@ impl NormSpec {
         if size == 0 {
             return Err(NormError::NothingTrainable);
         }
-        let (rule, layers) = match self {
-            Self::Max { blocks } => (Rule::Max, resolve(blocks, layout)?),
-            Self::Sum { blocks } => (Rule::Sum, resolve(blocks, layout)?),
-            Self::Spectral | Self::GroupL2Inf => (Rule::Max, self.on_every_block(layout)?),
-            Self::Nuclear | Self::GroupL21 => (Rule::Sum, self.on_every_block(layout)?),
-            _ => return Ok(Box::new(Window::new(ranges, self.elementary(size, 1)?))),
+        let Some(rule) = self.rule() else {
+            return Ok(Box::new(Window::new(ranges, self.elementary(size, 1)?)));
+        };
+        let layers = match self {
+            Self::Max { blocks } | Self::Sum { blocks } => resolve(blocks, layout)?,
+            everywhere => everywhere.on_every_block(layout)?,
         };
         match <[Layer; 1]>::try_from(layers) {
             Ok([Layer { range, norm, weight: 1.0 }]) => Ok(Box::new(Window::new(vec![range], norm))),
@@ -238,37 +239,8 @@ impl NormSpec {
     }
 }
 
-impl NormSpec {
-    /// Which entry of a composite belongs to which trainable block, in the order of the layout.
-    pub(super) fn assign<'a>(
-        entries: &'a [BlockNorm],
-        layout: &'a ParamLayout,
-    ) -> Result<Vec<(&'a Block, &'a BlockNorm)>, NormError> {
-        for (i, entry) in entries.iter().enumerate() {
-            if !(entry.weight > 0.0 && entry.weight.is_finite()) {
-                return Err(NormError::Weight { block: entry.block.clone(), weight: entry.weight });
-            }
-            if matches!(entry.norm, Self::Max { .. } | Self::Sum { .. }) {
-                return Err(NormError::Nested(entry.block.clone()));
-            }
-            if entries[..i].iter().any(|other| other.block == entry.block) {
-                return Err(NormError::DuplicateBlock(entry.block.clone()));
-            }
-            if entry.block != "*" {
-                layout.require(&entry.block)?;
-            }
-        }
-        let find = |name: &str| entries.iter().find(|entry| entry.block == name);
-        let choose = |block: &'a Block| {
-            let entry = find(&block.name).or_else(|| find("*"));
-            entry.map(|entry| (block, entry)).ok_or_else(|| NormError::MissingBlock(block.name.clone()))
-        };
-        layout.trainable().map(choose).collect()
-    }
-}
-
 /// The layers a composite consists of, in the order of the layout.
 fn resolve(entries: &[BlockNorm], layout: &ParamLayout) -> Result<Vec<Layer>, NormError> {
-    let assigned = NormSpec::assign(entries, layout)?;
+    let assigned = NormSpec::assigned(entries, layout)?;
     assigned.into_iter().map(|(block, entry)| entry.norm.layer(block, entry.weight)).collect()
 }

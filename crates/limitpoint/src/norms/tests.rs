@@ -3,7 +3,7 @@
 use super::*;
 use crate::linalg::{dot, norm2};
 use crate::numeric::{RandomStream, Streams};
-use crate::params::{Block, ParamLayout};
+use crate::params::{Block, ParamLayout, ParamsError};
 use proptest::prelude::*;
 
 /// Relative tolerance: looser where singular values are involved or multipliers are searched for.
@@ -382,10 +382,10 @@ fn settings_that_give_no_norm_are_refused() {
     ));
     let rest = BlockNorm::new("*", NormSpec::L2);
     let named = |name: &str| BlockNorm::new(name, NormSpec::L2);
-    assert!(matches!(error(max(vec![named("b"), rest.clone()])), NormError::Block(_)));
-    assert!(matches!(error(max(vec![named("a"), named("a")])), NormError::DuplicateBlock(_)));
-    assert_eq!(error(max(vec![named("a")])), NormError::MissingBlock("w".into()));
-    assert!(matches!(error(max(vec![])), NormError::MissingBlock(_)));
+    assert!(matches!(error(max(vec![named("b"), rest.clone()])), NormError::Blocks(ParamsError::UnknownBlock { .. })));
+    assert!(matches!(error(max(vec![named("a"), named("a")])), NormError::Blocks(ParamsError::ListedTwice(_))));
+    assert_eq!(error(max(vec![named("a")])), NormError::Blocks(ParamsError::NotListed("w".into())));
+    assert!(matches!(error(max(vec![])), NormError::Blocks(ParamsError::NotListed(_))));
     for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(matches!(error(max(vec![rest.clone().weighted(weight)])), NormError::Weight { .. }));
     }

@@ -110,7 +110,7 @@ fn read_block(text: &str) -> Option<BlockNorm> {
         Some((weight, norm)) => (weight.trim().parse().ok()?, norm),
         None => (1.0, norm),
     };
-    Some(BlockNorm { block: block.trim().to_string(), norm: norm.parse().ok()?, weight })
+    Some(BlockNorm { block: block.into(), norm: norm.parse().ok()?, weight })
 }
 
 /// A number that prefers to be a short fraction: 4/3 instead of 1.3333333333333333.

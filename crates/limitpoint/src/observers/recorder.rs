@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Continue, Observer, Snapshot, Spacing};
-use crate::diagnostics::Probe;
+use crate::diagnostics::Instrument;
 
 /// The measurements of one snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,14 +20,14 @@ pub struct Row {
 
 /// Measures snapshots at the steps its spacing chooses.
 pub struct Recorder {
-    probe: Probe,
+    probe: Instrument,
     spacing: Spacing,
     rows: Vec<Row>,
 }
 
 impl Recorder {
     /// A recorder around a probe.
-    pub fn new(probe: Probe, spacing: Spacing) -> Self {
+    pub fn new(probe: Instrument, spacing: Spacing) -> Self {
         Self { probe, spacing, rows: Vec::new() }
     }
 

@@ -1,7 +1,7 @@
 //! Accelerated margin maximisation in any norm, through the dual.
 
 use super::{Optimiser, OptimiserError, OptimiserState, step_factor};
-use crate::norms::{Norm, NormSpec};
+use crate::norms::{Norm, NormSpec, PlainNorm};
 use crate::numeric::LogScaled;
 use crate::params::ParamLayout;
 use crate::schedules::StepContext;
@@ -77,17 +77,18 @@ impl DualAcceleration {
 ///
 /// Ball, Carlen and Lieb 1994 for ℓp; above p = 2 the curvature vanishes on the axes.
 fn strong_convexity(norm: &NormSpec, layout: &ParamLayout) -> Option<f64> {
-    let mut blocks = layout.trainable();
-    let one_vector = match (blocks.next(), blocks.next()) {
-        (Some(block), None) => block.rows == 1 || block.cols == 1,
-        _ => false,
-    };
-    match norm {
-        NormSpec::L2 | NormSpec::Frobenius | NormSpec::Quadratic { .. } | NormSpec::QuadraticDense { .. } => Some(1.0),
-        NormSpec::Lp { p } if *p > 1.0 && *p <= 2.0 => Some(p - 1.0),
-        // on a single vector these are the Euclidean norm
-        NormSpec::Spectral | NormSpec::Nuclear if one_vector => Some(1.0),
-        _ => None,
+    let parts = norm.canonical(layout).ok()?.parts;
+    let [part] = &parts[..] else { return None };
+    match &part.norm {
+        PlainNorm::L2 | PlainNorm::Quadratic(_) | PlainNorm::QuadraticDense(_) => Some(1.0),
+        PlainNorm::Lp(p) if *p < 2.0 => Some(p - 1.0),
+        PlainNorm::Lp(_)
+        | PlainNorm::L1
+        | PlainNorm::Linf
+        | PlainNorm::Spectral
+        | PlainNorm::Nuclear
+        | PlainNorm::GroupL21
+        | PlainNorm::GroupL2Inf => None,
     }
 }
 

@@ -57,7 +57,7 @@ pub use mirror::MomentumSpace;
 pub use muon::{Muon, OtherBlocks, PolarMethod};
 pub use spec::OptimiserSpec;
 pub use state::OptimiserState;
-pub use steepest::Scaling;
+pub use steepest::{Scaling, Steepest};
 pub use switch::Event;
 
 use crate::norms::NormError;
@@ -131,6 +131,13 @@ pub fn step_factor(log_step: f64, log_scale: f64) -> f64 {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptimiserError {
+    /// A name that is no optimiser with default settings.
+    #[error(
+        "'{0}' is no optimiser with default settings; use gradient, sign, coordinate, spectral, monotone-coordinate, \
+         heavy-ball, nesterov, adam, adam-w, ada-grad, ada-boost, rms-prop, signum, lion, shampoo, muon, \
+         dual-acceleration or progressive-rescaling"
+    )]
+    Unknown(String),
     /// A number out of range.
     #[error("{optimiser}: {what} is {value}, but must be {range}")]
     OutOfRange {

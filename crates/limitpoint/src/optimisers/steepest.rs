@@ -28,7 +28,15 @@ pub enum Scaling {
 /// Gradient descent is ℓ2, sign descent ℓ∞, coordinate descent ℓ1, spectral descent the spectral norm. With
 /// `minimum_norm`, kinks within reach of the last step's length are resolved as in [`super::clarke`]: the gradient is
 /// the subgradient of smallest dual norm and the step goes along the direction that descends for every slope.
-pub(super) struct Steepest {
+///
+/// ```
+/// use limitpoint::norms::NormSpec;
+/// use limitpoint::optimisers::{Scaling, Steepest};
+/// // any `Norm` will do, also one from outside this crate
+/// let optimiser = Steepest::in_norm(NormSpec::Linf.build_vector(3)?, Scaling::DualNorm, 3);
+/// # Ok::<(), limitpoint::norms::NormError>(())
+/// ```
+pub struct Steepest {
     norm: Box<dyn Norm>,
     scaling: Scaling,
     minimum_norm: bool,
@@ -50,28 +58,33 @@ enum Plain {
 }
 
 impl Steepest {
-    pub fn new(
+    /// Steepest descent of `length` parameters in a norm that is already built.
+    pub fn in_norm(norm: Box<dyn Norm>, scaling: Scaling, length: usize) -> Self {
+        Self {
+            norm,
+            scaling,
+            minimum_norm: false,
+            plain: None,
+            direction: vec![0.0; length],
+            resolved: None,
+            kinks: (0, 0.0),
+            reach: 0.0,
+        }
+    }
+
+    pub(super) fn new(
         spec: &NormSpec,
         scaling: Scaling,
         minimum_norm: bool,
         layout: &ParamLayout,
     ) -> Result<Self, OptimiserError> {
-        let direction = vec![0.0; layout.len()];
-        Ok(Self {
-            norm: spec.build(layout)?,
-            scaling,
-            minimum_norm,
-            plain: match (spec, scaling) {
-                _ if minimum_norm => None,
-                (NormSpec::L2, Scaling::DualNorm) => Some(Plain::Gradient),
-                (NormSpec::Linf, Scaling::Unit) => Some(Plain::Signs),
-                _ => None,
-            },
-            direction,
-            resolved: None,
-            kinks: (0, 0.0),
-            reach: 0.0,
-        })
+        let plain = match (spec, scaling) {
+            _ if minimum_norm => None,
+            (NormSpec::L2, Scaling::DualNorm) => Some(Plain::Gradient),
+            (NormSpec::Linf, Scaling::Unit) => Some(Plain::Signs),
+            _ => None,
+        };
+        Ok(Self { minimum_norm, plain, ..Self::in_norm(spec.build(layout)?, scaling, layout.len()) })
     }
 }
 

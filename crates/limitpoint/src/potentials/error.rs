@@ -82,18 +82,6 @@ pub enum PotentialError {
         /// Its columns.
         cols: usize,
     },
-    /// A trainable block that no entry of a layer-wise potential covers.
-    #[error("the layers potential says nothing about block '{block}'; add an entry for it, or one for '*'")]
-    UncoveredBlock {
-        /// Name of the block.
-        block: String,
-    },
-    /// A block named twice in a layer-wise potential.
-    #[error("the layers potential names block '{block}' twice; keep one entry")]
-    RepeatedBlock {
-        /// Name of the block.
-        block: String,
-    },
     /// A layer-wise potential inside another.
     #[error("the layers potential gives block '{block}' another layers potential; name the blocks in one list")]
     NestedLayers {

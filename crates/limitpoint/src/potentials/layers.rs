@@ -3,7 +3,7 @@
 use super::power::{power_norm, streaming_log_sum_exp};
 use super::{BlockPotential, Entries, HorizonBounds, MirrorPotential, PotentialError, PotentialSpec};
 use crate::numeric::compensated_sum;
-use crate::params::{Block, ParamLayout, ParamsError};
+use crate::params::{Block, ParamLayout, ParamsError, assign};
 
 /// R(θ) = Σ_b R_b(W_b), one potential per trainable block.
 ///
@@ -38,23 +38,11 @@ pub struct Layers {
 impl Layers {
     /// Gives each trainable block the potential listed under its name, or under `*`.
     pub fn new(list: &[BlockPotential], layout: &ParamLayout) -> Result<Self, PotentialError> {
-        for (k, entry) in list.iter().enumerate() {
-            if entry.block != "*" {
-                layout.require(&entry.block)?;
-            }
-            if list[..k].iter().any(|earlier| earlier.block == entry.block) {
-                return Err(PotentialError::RepeatedBlock { block: entry.block.clone() });
-            }
-            if matches!(entry.potential, PotentialSpec::Layers { .. }) {
-                return Err(PotentialError::NestedLayers { block: entry.block.clone() });
-            }
+        if let Some(entry) = list.iter().find(|entry| matches!(entry.potential, PotentialSpec::Layers { .. })) {
+            return Err(PotentialError::NestedLayers { block: entry.block.to_string() });
         }
         let mut parts = Vec::new();
-        for block in layout.trainable() {
-            let named = list.iter().find(|entry| entry.block == block.name);
-            let Some(entry) = named.or_else(|| list.iter().find(|entry| entry.block == "*")) else {
-                return Err(PotentialError::UncoveredBlock { block: block.name.clone() });
-            };
+        for (block, entry) in assign(layout, list, |entry| &entry.block)? {
             let alone = ParamLayout::new([(block.name.as_str(), block.rows, block.cols)])?;
             parts.push((block.clone(), entry.potential.build(&alone)?));
         }
@@ -195,8 +183,8 @@ mod tests {
     #[test]
     fn lists_that_do_not_fit_the_layout_are_refused() {
         assert_eq!(refuse("layers:b=euclidean"), "no parameter block is called 'b'; the blocks are w, a");
-        assert!(refuse("layers:w=euclidean").contains("says nothing about block 'a'"));
-        assert!(refuse("layers:w=euclidean|w=entropy").contains("names block 'w' twice"));
+        assert!(refuse("layers:w=euclidean").contains("block 'a' is trainable but not listed"));
+        assert!(refuse("layers:w=euclidean|w=entropy").contains("block 'w' is listed twice"));
         assert!(refuse("layers:w=spectral-entropy|*=hyperbolic:0").contains("lambda"));
         assert!(refuse("layers:*=spectral-entropy").contains("block 'a' is 1x2"));
         let inner = PotentialSpec::Layers { blocks: vec![] };

@@ -8,7 +8,7 @@ use super::{
     Separable, Smoothed, SpectralEntropy, SquaredLp,
 };
 use crate::catalogue::CatalogueEntry;
-use crate::params::ParamLayout;
+use crate::params::{BlockSelection, ParamLayout};
 
 /// Which potential, with its settings.
 ///
@@ -67,7 +67,7 @@ pub enum PotentialSpec {
     SpectralEntropy,
     /// A potential for each block.
     Layers {
-        /// Entries by block name; `*` covers the blocks not named.
+        /// Entries by block; `*` covers the blocks not named.
         blocks: Vec<BlockPotential>,
     },
 }
@@ -86,8 +86,8 @@ pub enum QuadraticWeights {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlockPotential {
-    /// Name of the block, or `*` for all blocks not named.
-    pub block: String,
+    /// Which blocks: a name, a layer, a pattern, a kind such as `matrices`, or `*` for all blocks not named.
+    pub block: BlockSelection,
     /// Its potential.
     pub potential: PotentialSpec,
 }

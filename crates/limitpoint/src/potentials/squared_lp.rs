@@ -83,6 +83,21 @@ impl SquaredLp {
         self.place.scatter(&self.scaled, out);
     }
 
+    /// Where ∇²R is not the identity and defined, fills `scaled` with w/M and `work` with v and returns N; writes what
+    /// ∇²R v is otherwise.
+    fn curved(&mut self, theta: &[f64], v: &[f64], out: &mut [f64]) -> Option<f64> {
+        let (_, norm) = self.scale(theta, self.p);
+        if self.p == 2.0 {
+            self.place.map(v, out, |x| x);
+        } else if norm == 0.0 {
+            self.place.map(v, out, |_| f64::NAN);
+        } else {
+            self.place.gather(v, &mut self.work);
+            return Some(norm);
+        }
+        None
+    }
+
     fn norm(&self, theta: &[f64]) -> f64 {
         power_norm(self.place.entries(theta), self.p)
     }
@@ -104,14 +119,7 @@ impl MirrorPotential for SquaredLp {
 
     fn hessian_action(&mut self, theta: &[f64], v: &[f64], out: &mut [f64]) {
         let p = self.p;
-        if p == 2.0 {
-            return self.place.map(v, out, |x| x);
-        }
-        let (_, norm) = self.scale(theta, p);
-        if norm == 0.0 {
-            return self.place.map(v, out, |_| f64::NAN);
-        }
-        self.place.gather(v, &mut self.work);
+        let Some(norm) = self.curved(theta, v, out) else { return };
         let power = Power::new(p - 1.0);
         let tilt: f64 = self.scaled.iter().zip(&self.work).map(|(a, x)| sign(*a) * power.of(a.abs()) * x).sum();
         let (along, across) = ((2.0 - p) * norm.powf(2.0 - 2.0 * p) * tilt, (p - 1.0) * norm.powf(2.0 - p));
@@ -124,14 +132,7 @@ impl MirrorPotential for SquaredLp {
 
     fn inverse_hessian_action(&mut self, theta: &[f64], v: &[f64], out: &mut [f64]) {
         let p = self.p;
-        if p == 2.0 {
-            return self.place.map(v, out, |x| x);
-        }
-        let (_, norm) = self.scale(theta, p);
-        if norm == 0.0 {
-            return self.place.map(v, out, |_| f64::NAN);
-        }
-        self.place.gather(v, &mut self.work);
+        let Some(norm) = self.curved(theta, v, out) else { return };
         let along = (2.0 - p) * crate::linalg::dot(&self.scaled, &self.work) / (norm * norm);
         let across = norm.powf(p - 2.0);
         for (x, &a) in self.work.iter_mut().zip(&self.scaled) {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::linalg::{dot, norm2};
 use crate::numeric::{RandomStream, Streams};
-use crate::params::ParamLayout;
+use crate::params::{ParamLayout, assign};
 
 /// A vector, three blocks with the middle one frozen, and square blocks.
 fn layouts() -> Vec<ParamLayout> {
@@ -53,8 +53,8 @@ fn weights(spec: &PotentialSpec, layout: &ParamLayout, stream: &mut RandomStream
         stream.fill_normal(slice);
         let key = match spec {
             PotentialSpec::Layers { blocks } => {
-                let named = blocks.iter().find(|entry| entry.block == block.name);
-                named.or_else(|| blocks.iter().find(|entry| entry.block == "*")).unwrap().potential.key()
+                let own = assign(layout, blocks, |entry| &entry.block).unwrap();
+                own.iter().find(|(other, _)| *other == block).unwrap().1.potential.key()
             }
             other => other.key(),
         };

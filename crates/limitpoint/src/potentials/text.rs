@@ -66,7 +66,7 @@ impl FromStr for PotentialSpec {
             ("layers", Some(list)) => {
                 let entry = |part: &str| {
                     let (block, potential) = part.split_once('=').ok_or_else(refuse)?;
-                    Ok(BlockPotential { block: block.trim().to_string(), potential: potential.parse()? })
+                    Ok(BlockPotential { block: block.into(), potential: potential.parse()? })
                 };
                 Ok(Self::Layers { blocks: list.split('|').map(entry).collect::<Result<_, PotentialError>>()? })
             }

@@ -8,11 +8,12 @@
 //! binary problem of d weights. Pairs are tried first, nearest means first, where the whole has very many rows.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
 use super::inseparable::combine_to_zero;
-use super::margin::{FALLS, prune, solve_margin, spread, worst};
-use super::max_margin::{MarginStatus, MaxMargin, judged, max_margin};
+use super::margin::solve_margin;
+use super::max_margin::{MarginStatus, MaxMargin, judged, max_margin, safe_unit};
+use super::proof::could_be_smallest;
+use super::working_set::{FALLS, prune, spread, worst};
 use super::{MarginProblem, ReferenceError, proven_margin};
 use crate::data::{Dataset, Targets};
 use crate::linalg::{Matrix, Precise, add_scaled, matmul_nt, norm2};
@@ -43,13 +44,18 @@ const MANY: usize = 50_000;
 pub fn max_margin_of(data: &Dataset, norm: NormSpec) -> Result<MaxMargin, ReferenceError> {
     match &data.targets {
         Targets::Classes { labels, count } if data.len() * (count - 1) > WHOLE => {
-            let rows = ClassRows { inputs: data.dense()?, labels, count: *count };
-            if rows.len() >= MANY
-                && let Some(found) = rows.inseparable_pair(&norm)?
-            {
-                return Ok(found);
+            let mut inputs = data.dense()?;
+            let unit = safe_unit(&inputs.data);
+            if unit != 1.0 {
+                inputs.to_mut().data.iter_mut().for_each(|x| *x /= unit);
             }
-            rows.solve(&norm)
+            let rows = ClassRows { inputs, labels, count: *count };
+            let pair = if rows.len() >= MANY { rows.inseparable_pair(&norm)? } else { None };
+            Ok(match pair {
+                Some(found) => found,
+                None => rows.solve(&norm)?,
+            }
+            .times(unit))
         }
         _ => max_margin(&MarginProblem::linear(data, norm)?),
     }
@@ -154,15 +160,12 @@ impl ClassRows<'_> {
         // twice the bound of one product, doubled for the low half of v and the rounding of norms
         let share = 4.4 * (d + 5) as f64 * f64::EPSILON * longest;
         let error: Vec<f64> = (0..self.inputs.rows).map(|i| share * norm2(self.inputs.row(i)) + 1e-290).collect();
-        let of = |row: usize| error[row / (self.count - 1)];
-        let ceiling = (0..plain.len()).map(|row| plain[row] + of(row)).fold(f64::INFINITY, f64::min);
-        let needed: Vec<usize> = (0..plain.len())
-            .filter(|&row| (plain[row] - of(row)).partial_cmp(&ceiling) != Some(Ordering::Greater))
-            .collect();
+        let products: Vec<(f64, f64)> =
+            plain.into_iter().enumerate().map(|(row, margin)| (margin, error[row / (self.count - 1)])).collect();
         let low = |at: usize| found.direction_low.get(at).copied().unwrap_or(0.0);
         let v: Vec<Precise> = v.iter().enumerate().map(|(at, x)| Precise { high: *x, low: low(at) }).collect();
         let mut least = f64::INFINITY;
-        for part in needed.chunks(WHOLE) {
+        for part in could_be_smallest(&products).chunks(WHOLE) {
             least = least.min(proven_margin(&self.problem(part, norm)?, &v)?.lo);
         }
         Ok(least)

@@ -1,6 +1,7 @@
 //! Problems that a solver in doubles gets wrong: tiny margins, extreme scales, data on the border of separability.
 
 use super::*;
+use crate::data::{Dataset, Targets};
 use crate::linalg::{Matrix, dot, norm2};
 use crate::norms::NormSpec;
 use crate::numeric::Streams;
@@ -77,6 +78,35 @@ fn the_margin_scales_with_the_data() {
                 found.margin,
                 plain.margin
             );
+        }
+    }
+}
+
+#[test]
+fn the_margin_of_many_classes_scales_with_the_data() {
+    // 600 examples of three classes have 1,200 rows, which are not all made
+    let mut stream = Streams::new(11).stream("classes");
+    let (count, d) = (600, 4);
+    let mut inputs = Matrix::zeros(count, d);
+    stream.fill_normal(&mut inputs.data);
+    let labels: Vec<usize> = (0..count).map(|i| i % 3).collect();
+    for (i, label) in labels.iter().enumerate() {
+        inputs.row_mut(i).iter_mut().for_each(|x| *x = x.clamp(-2.0, 2.0));
+        inputs[(i, *label)] += 5.0;
+    }
+    let solve = |norm: NormSpec, c: f64| {
+        let mut inputs = inputs.clone();
+        inputs.data.iter_mut().for_each(|x| *x *= c);
+        let targets = Targets::Classes { labels: labels.clone(), count: 3 };
+        max_margin_of(&Dataset::new("scaled", inputs, targets, vec![d]).unwrap(), norm).unwrap()
+    };
+    for norm in [NormSpec::L1, NormSpec::L2, NormSpec::Linf, NormSpec::GroupL21] {
+        let plain = solve(norm.clone(), 1.0);
+        assert_eq!(plain.status, MarginStatus::Optimal, "{norm}");
+        for c in [1e-300, 1e-160, 1e-20, 1e155, 1e300] {
+            let found = solve(norm.clone(), c);
+            assert_eq!(found.status, MarginStatus::Optimal, "{norm} {c:e} {:?}", found.bracket);
+            assert!((found.margin / c / plain.margin - 1.0).abs() < 2e-9, "{norm} {c:e}: {}", found.margin);
         }
     }
 }

@@ -9,9 +9,10 @@
 //! and the method ends.
 
 use super::interior::{self, BallSpec, Structure};
-use super::{Bracket, KinkRow, MarginProblem, Multipliers, ReferenceError, sparse_dot};
+use super::working_set::{FALLS, WorkingSet, prune, spread};
+use super::{Bracket, MarginProblem, Multipliers, ReferenceError};
 use crate::linalg::Matrix;
-use crate::norms::{BlockNorm, NormSpec};
+use crate::norms::{Canonical, NormSpec, PlainNorm, Rule};
 use crate::params::ParamLayout;
 
 /// Rows up to which a problem is solved in one piece.
@@ -20,8 +21,6 @@ const WHOLE: usize = 1000;
 const GRAM: usize = 2500;
 /// Rows a working set starts with.
 const FIRST: usize = 300;
-/// A working set lets go of rows only where the upper bound fell at least to this share of the last.
-pub(super) const FALLS: f64 = 0.999;
 
 /// The solution of a margin problem with its proof.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +72,7 @@ pub(super) fn solve_in_pieces(
     whole: usize,
     first: usize,
 ) -> Result<MarginSolution, ReferenceError> {
-    let ball = if problem.semidefinite { None } else { ball_of(&problem.norm, &problem.layout) };
+    let ball = if problem.semidefinite { None } else { ball_of(&problem.norm, &problem.layout)? };
     let columns = useful_columns(problem);
     let mut set = WorkingSet::first(problem, whole, first);
     let mut iterations = 0;
@@ -109,13 +108,13 @@ pub(super) fn solve_in_pieces(
     if set.is_whole(problem) {
         return Ok(super::refine::refine(problem, ball.as_ref(), solution));
     }
-    // the last digits on the rows of the set, judged on all
-    let reduced = set.reduce(problem);
-    let rows = set.rows.iter().map(|&i| solution.multipliers.rows[i]).collect();
-    let direction = solution.direction.clone();
     if !problem.kinks.is_empty() || !problem.cone.is_empty() || solution.bracket.upper <= 0.0 || nothing {
         return Ok(solution);
     }
+    // the last digits on the rows of the set, with the bounds of all
+    let reduced = set.reduce(problem);
+    let rows = set.rows.iter().map(|&i| solution.multipliers.rows[i]).collect();
+    let direction = solution.direction.clone();
     let (local, _) = assemble(&reduced, direction, Multipliers::of_rows(rows), iterations)?;
     let local = super::refine::refine(&reduced, ball.as_ref(), local);
     let (refined, _) = assemble(problem, local.direction, set.expand(problem, &local.multipliers), iterations)?;
@@ -176,78 +175,42 @@ pub fn solve_margin_gram(gram: &Matrix) -> Result<MarginSolution, ReferenceError
     }
 }
 
-/// Lets go of rows without weight.
-pub(super) fn prune(set: &mut Vec<usize>, weights: &[f64]) {
-    let heaviest = weights.iter().copied().fold(0.0, f64::max);
-    let mut weights = weights.iter();
-    set.retain(|_| weights.next().is_some_and(|p| *p > 1e-9 * heaviest));
-}
-
-/// Rows below the upper bound that are not in the set, worst first; at most as many as the set has, or a hundred.
-pub(super) fn worst(margins: &[f64], set: &[usize], upper: f64) -> Vec<usize> {
-    let floor = upper - 1e-12 * upper.abs();
-    let mut rows: Vec<usize> =
-        (0..margins.len()).filter(|i| margins[*i] < floor && set.binary_search(i).is_err()).collect();
-    rows.sort_by(|a, b| margins[*a].total_cmp(&margins[*b]));
-    rows.truncate(set.len().max(100));
-    rows
-}
-
-/// `count` of the numbers below `total`, evenly spread.
-pub(super) fn spread(total: usize, count: usize) -> Vec<usize> {
-    (0..count.min(total)).map(|k| k * total / count.min(total)).collect()
-}
-
-/// The weighted ball of a norm that the dense method knows, one weight for every entry of the layout.
-pub(super) fn ball_of(norm: &NormSpec, layout: &ParamLayout) -> Option<BallSpec> {
-    let ones = || vec![1.0; layout.len()];
-    let thin = || layout.trainable().all(|block| block.cols == 1);
-    let single = || layout.trainable().count() == 1 && layout.trainable().all(|b| b.rows == 1 || b.cols == 1);
-    match norm {
-        NormSpec::L1 | NormSpec::L1Averaged => Some(BallSpec::Cross(ones())),
-        NormSpec::Lp { p } if *p == 1.0 => Some(BallSpec::Cross(ones())),
-        NormSpec::GroupL21 if thin() => Some(BallSpec::Cross(ones())),
-        NormSpec::Linf => Some(BallSpec::Box(ones())),
-        NormSpec::Lp { p } if p.is_infinite() => Some(BallSpec::Box(ones())),
-        NormSpec::GroupL2Inf if thin() => Some(BallSpec::Box(ones())),
-        NormSpec::L2 | NormSpec::Frobenius => Some(BallSpec::Euclid(ones())),
-        NormSpec::Lp { p } if *p == 2.0 => Some(BallSpec::Euclid(ones())),
-        NormSpec::Spectral | NormSpec::Nuclear if single() => Some(BallSpec::Euclid(ones())),
-        NormSpec::Quadratic { diagonal } => {
-            let (mut theta, mut given) = (ones(), diagonal.iter());
-            for j in layout.trainable_ranges().into_iter().flatten() {
-                theta[j] = given.next()?.recip();
+/// The weighted ball of a norm that the dense method knows, one weight for every entry of the layout; the conic solver
+/// serves the others.
+pub(super) fn ball_of(norm: &NormSpec, layout: &ParamLayout) -> Result<Option<BallSpec>, ReferenceError> {
+    let Canonical { rule, parts } = norm.canonical(layout)?;
+    let weights = |weight: &dyn Fn(f64) -> f64| {
+        let mut weights = vec![1.0; layout.len()];
+        for part in &parts {
+            part.places().for_each(|j| weights[j] = weight(part.weight));
+        }
+        weights
+    };
+    if let [part] = &parts[..] {
+        return Ok(match &part.norm {
+            PlainNorm::L1 => Some(BallSpec::Cross(weights(&|c| c))),
+            PlainNorm::Linf => Some(BallSpec::Box(weights(&f64::recip))),
+            PlainNorm::L2 => Some(BallSpec::Euclid(weights(&|c| (c * c).recip()))),
+            PlainNorm::Quadratic(diagonal) => {
+                let mut theta = weights(&|c| (c * c).recip());
+                part.places().zip(diagonal).for_each(|(j, d)| theta[j] /= d);
+                Some(BallSpec::Euclid(theta))
             }
-            Some(BallSpec::Euclid(theta))
-        }
-        NormSpec::Max { blocks } => {
-            blockwise(blocks, layout, &|norm| matches!(norm, NormSpec::Linf), f64::recip).map(BallSpec::Box)
-        }
-        NormSpec::Sum { blocks } => {
-            let l1 = |norm: &NormSpec| matches!(norm, NormSpec::L1 | NormSpec::L1Averaged);
-            blockwise(blocks, layout, &l1, |c| c).map(BallSpec::Cross)
-        }
-        _ => None,
+            PlainNorm::Lp(_)
+            | PlainNorm::QuadraticDense(_)
+            | PlainNorm::Spectral
+            | PlainNorm::Nuclear
+            | PlainNorm::GroupL21
+            | PlainNorm::GroupL2Inf => None,
+        });
     }
-}
-
-/// One weight an entry for a composition whose blocks all have an admissible norm.
-fn blockwise(
-    blocks: &[BlockNorm],
-    layout: &ParamLayout,
-    admissible: &dyn Fn(&NormSpec) -> bool,
-    weight: impl Fn(f64) -> f64,
-) -> Option<Vec<f64>> {
-    let mut weights = vec![1.0; layout.len()];
-    for block in layout.trainable() {
-        let find = |name: &str| blocks.iter().find(|entry| entry.block == name);
-        let entry = find(&block.name).or_else(|| find("*"))?;
-        if !admissible(&entry.norm) {
-            return None;
-        }
-        weights[block.range()].iter_mut().for_each(|w| *w = weight(entry.weight));
-    }
-    Some(weights)
+    // a block of one entry has every norm
+    let all =
+        |norm: PlainNorm| parts.iter().all(|part| part.norm == norm || (part.len() == 1 && part.norm == PlainNorm::L2));
+    Ok(match rule {
+        Rule::Max => all(PlainNorm::Linf).then(|| BallSpec::Box(weights(&f64::recip))),
+        Rule::Sum => all(PlainNorm::L1).then(|| BallSpec::Cross(weights(&|c| c))),
+    })
 }
 
 /// The trainable columns with an entry that is not 0; the others do not move.
@@ -333,84 +296,4 @@ pub(super) fn assemble(
     let lower = problem.lower_bound_of(&mut *norm, &v, &margins);
     let bracket = Bracket { lower, upper: problem.upper_bound(&mut *norm, &multipliers)? };
     Ok((MarginSolution { bracket, direction: v, multipliers, iterations }, margins))
-}
-
-/// The rows and cone rows that are being solved.
-struct WorkingSet {
-    rows: Vec<usize>,
-    cone: Vec<usize>,
-}
-
-impl WorkingSet {
-    fn first(problem: &MarginProblem, whole: usize, first: usize) -> Self {
-        let (rows, cone) = (problem.rows.rows, problem.cone.len());
-        Self {
-            rows: if rows <= whole { (0..rows).collect() } else { spread(rows, first) },
-            cone: if cone <= whole { (0..cone).collect() } else { Vec::new() },
-        }
-    }
-
-    fn is_whole(&self, problem: &MarginProblem) -> bool {
-        self.rows.len() == problem.rows.rows && self.cone.len() == problem.cone.len()
-    }
-
-    fn reduce<'a>(&self, problem: &'a MarginProblem) -> std::borrow::Cow<'a, MarginProblem> {
-        if self.is_whole(problem) {
-            return std::borrow::Cow::Borrowed(problem);
-        }
-        let mut rows = Matrix::zeros(self.rows.len(), problem.rows.cols);
-        self.rows.iter().enumerate().for_each(|(at, &i)| rows.row_mut(at).copy_from_slice(problem.rows.row(i)));
-        let kinks = problem.kinks.iter().filter_map(|kink| {
-            let row = self.rows.binary_search(&kink.row).ok()?;
-            Some(KinkRow { row, change: kink.change.clone() })
-        });
-        std::borrow::Cow::Owned(MarginProblem {
-            rows,
-            kinks: kinks.collect(),
-            cone: self.cone.iter().map(|&m| problem.cone[m].clone()).collect(),
-            norm: problem.norm.clone(),
-            layout: problem.layout.clone(),
-            semidefinite: problem.semidefinite,
-        })
-    }
-
-    fn add(&mut self, (rows, cone): (Vec<usize>, Vec<usize>)) {
-        self.rows.extend(rows);
-        self.cone.extend(cone);
-        self.rows.sort_unstable();
-        self.cone.sort_unstable();
-    }
-
-    /// The multipliers of the whole problem.
-    fn expand(&self, problem: &MarginProblem, local: &Multipliers) -> Multipliers {
-        let mut all = Multipliers {
-            rows: vec![0.0; problem.rows.rows],
-            kinks: vec![0.0; problem.kinks.len()],
-            // of a semidefinite problem a matrix, whatever the rows
-            cone: if problem.semidefinite { local.cone.clone() } else { vec![0.0; problem.cone.len()] },
-        };
-        self.rows.iter().zip(&local.rows).for_each(|(&i, p)| all.rows[i] = *p);
-        self.cone.iter().zip(&local.cone).for_each(|(&m, s)| all.cone[m] = *s);
-        let kept = problem.kinks.iter().enumerate().filter(|(_, kink)| self.rows.binary_search(&kink.row).is_ok());
-        kept.zip(&local.kinks).for_each(|((k, _), e)| all.kinks[k] = *e);
-        all
-    }
-
-    /// Rows below the upper bound and cone rows below 0 that are not in the set, worst first.
-    fn violations(&self, problem: &MarginProblem, v: &[f64], margins: &[f64], upper: f64) -> (Vec<usize>, Vec<usize>) {
-        let rows = worst(margins, &self.rows, upper);
-        let outside = (0..problem.cone.len()).filter(|m| self.cone.binary_search(m).is_err());
-        let mut cone: Vec<(f64, usize)> = outside
-            .map(|m| (sparse_dot(&problem.cone[m], v) / sparse_size(&problem.cone[m]), m))
-            .filter(|(product, _)| *product < -1e-13)
-            .collect();
-        cone.sort_by(|a, b| a.0.total_cmp(&b.0));
-        cone.truncate(self.cone.len().max(100));
-        (rows, cone.into_iter().map(|(_, m)| m).collect())
-    }
-}
-
-/// ‖row‖₂, at least the smallest positive number.
-fn sparse_size(row: &super::SparseRow) -> f64 {
-    row.iter().map(|(_, run)| crate::linalg::norm2(run)).fold(0.0, f64::hypot).max(f64::MIN_POSITIVE)
 }

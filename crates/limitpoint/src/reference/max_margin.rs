@@ -83,27 +83,21 @@ pub struct MaxMargin {
 /// # Ok::<(), limitpoint::reference::ReferenceError>(())
 /// ```
 pub fn max_margin(problem: &MarginProblem) -> Result<MaxMargin, ReferenceError> {
-    let (scaled, unit) = rescaled(problem);
-    let found = solve(&scaled)?;
-    Ok(if unit == 1.0 { found } else { found.times(unit) })
-}
-
-/// The problem in units of a power of two near its largest entry, so that products neither overflow nor vanish; as it is
-/// where an entry would lose digits.
-fn rescaled(problem: &MarginProblem) -> (std::borrow::Cow<'_, MarginProblem>, f64) {
-    let largest = problem.rows.data.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-    let unit = power_of_two(largest);
-    let exact = |x: &f64| *x == 0.0 || (x / unit).abs() >= 1e-290;
-    if (1e-100..1e100).contains(&unit) || !problem.rows.data.iter().all(exact) {
-        return (std::borrow::Cow::Borrowed(problem), 1.0);
+    let unit = safe_unit(&problem.rows.data);
+    if unit == 1.0 {
+        return judged(problem, solve_margin(problem));
     }
     let mut scaled = problem.clone();
     scaled.rows.data.iter_mut().for_each(|x| *x /= unit);
-    (std::borrow::Cow::Owned(scaled), unit)
+    Ok(judged(&scaled, solve_margin(&scaled))?.times(unit))
 }
 
-fn solve(problem: &MarginProblem) -> Result<MaxMargin, ReferenceError> {
-    judged(problem, solve_margin(problem))
+/// What to divide all rows by so that products neither overflow nor vanish: a power of two near the largest entry, or 1
+/// where that is not needed or where an entry would lose digits.
+pub(super) fn safe_unit(entries: &[f64]) -> f64 {
+    let unit = power_of_two(entries.iter().fold(0.0, |most: f64, x| most.max(x.abs())));
+    let exact = |x: &f64| *x == 0.0 || (x / unit).abs() >= 1e-290;
+    if (1e-100..1e100).contains(&unit) || !entries.iter().all(exact) { 1.0 } else { unit }
 }
 
 /// What a solution, or the failure to find one, comes to: proven, and narrowed where that is not enough.
@@ -174,6 +168,9 @@ fn inseparable(problem: &MarginProblem, start: &[Precise]) -> Result<Option<Vec<
     // rows of equal size, since only their directions matter
     let mut plain = MarginProblem { norm: NormSpec::L2, ..problem.clone() };
     let sizes: Vec<f64> = (0..plain.rows.rows).map(|i| power_of_two(crate::linalg::norm2(plain.rows.row(i)))).collect();
+    if problem.norm.exponent() == Some(2.0) && sizes.windows(2).all(|pair| pair[0] == pair[1]) {
+        return Ok(None); // the problem that was solved already
+    }
     for (i, size) in sizes.iter().enumerate() {
         plain.rows.row_mut(i).iter_mut().for_each(|x| *x /= size);
     }
@@ -255,7 +252,10 @@ impl MaxMargin {
     }
 
     /// The same for rows that are `unit` times as large, a power of two.
-    fn times(mut self, unit: f64) -> Self {
+    pub(super) fn times(mut self, unit: f64) -> Self {
+        if unit == 1.0 {
+            return self;
+        }
         // exact unless the product leaves the range of doubles
         let (lower, upper) = (self.bracket.lower * unit, self.bracket.upper * unit);
         let exact = |product: f64, bound: f64| product / unit == bound;

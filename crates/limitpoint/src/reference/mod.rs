@@ -7,8 +7,10 @@
 //! |---|---|
 //! | `problem` | the margin problem, its two forms and its bracket |
 //! | `margin` | solving it: which method, on which rows |
+//! | `working_set` | the rows of a large problem that are solved at a time |
 //! | `interior` | a dense interior-point method for ℓ1, ℓ2, ℓ∞ and their weighted forms |
 //! | `conic` | every other norm, through Clarabel's cones |
+//! | `any_norm` | a norm known by its methods alone, such as one written elsewhere |
 //! | `refine` | the last digits, on the active set |
 //! | `proof` | what a direction and multipliers prove, with outward rounding |
 //! | `sharpen` | margins far below the size of the rows, with twice the digits |
@@ -21,6 +23,7 @@
 //! | `plane_network` | the largest margin of a two-layer ReLU network in the plane, whatever its directions |
 //! | `lasso_path` | min ½‖Xw − y‖² + λ‖w‖₁ for all λ at once |
 
+mod any_norm;
 mod classes;
 mod conic;
 mod constrained_loss;
@@ -39,12 +42,14 @@ mod semidefinite;
 mod sharpen;
 mod smooth;
 mod uniqueness;
+mod working_set;
 
 #[cfg(test)]
 mod hard_tests;
 #[cfg(test)]
 mod tests;
 
+pub use any_norm::solve_margin_in;
 pub use classes::max_margin_of;
 pub use constrained_loss::{ConstrainedLoss, constrained_loss, log_loss_bound};
 pub use error::ReferenceError;

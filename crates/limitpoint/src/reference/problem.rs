@@ -17,7 +17,7 @@ use super::ReferenceError;
 use crate::data::{Dataset, Targets};
 use crate::linalg::{Matrix, add_scaled, dot, norm2};
 use crate::memory::{bytes, require};
-use crate::norms::{Norm, NormSpec};
+use crate::norms::{Norm, NormPart, NormSpec, PlainNorm};
 use crate::numeric::compensated_dot;
 use crate::params::ParamLayout;
 
@@ -197,6 +197,13 @@ impl MarginProblem {
         }
     }
 
+    /// Whether this is a semidefinite problem in the nuclear norm, which on semidefinite matrices is the trace.
+    pub(super) fn measures_trace(&self) -> bool {
+        let is_trace = |part: &NormPart| (part.norm == PlainNorm::Nuclear || part.len() == 1) && part.weight == 1.0;
+        let parts = || self.norm.canonical(&self.layout).map(|canonical| canonical.parts);
+        self.semidefinite && parts().is_ok_and(|parts| parts.iter().all(is_trace))
+    }
+
     /// The margin of every row at v: ⟨h_i, v⟩ + Σ min(0, ⟨c_k, v⟩).
     ///
     /// Of many rows only those near the smallest are summed with compensation: the others only have to be above it.
@@ -263,7 +270,7 @@ impl MarginProblem {
         let clean = self.clean(multipliers);
         let total: f64 = clean.rows.iter().sum();
         let z = self.combine(&clean);
-        if self.semidefinite && self.norm == NormSpec::Nuclear {
+        if self.measures_trace() {
             return Ok(super::semidefinite::largest_eigenvalue(&z, self.layout.blocks()[0].rows)? / total);
         }
         Ok(norm.dual(&z) / total)

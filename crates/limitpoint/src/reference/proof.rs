@@ -21,7 +21,6 @@ use std::cmp::Ordering;
 use super::{MarginProblem, ReferenceError};
 use crate::intervals::{ExactSum, Interval, Spectrum, enclosed_dual_norm, enclosed_norm, enclosed_sum};
 use crate::linalg::{Precise, dot, norm2};
-use crate::norms::NormSpec;
 
 /// An enclosure of min_i ⟨h_i, v⟩/‖v‖ of a problem without kinks; its lower end is −∞ if v may lie outside the cone.
 ///
@@ -63,7 +62,7 @@ fn add_product(sum: &mut ExactSum, x: f64, y: Precise) {
     }
 }
 
-/// min_i ⟨h_i, v⟩. Rows whose plain product lies above another's by more than both can be off are not looked at again.
+/// min_i ⟨h_i, v⟩.
 fn smallest_product(problem: &MarginProblem, v: &[Precise], rounded: &[f64]) -> Interval {
     let rows = &problem.rows;
     // |fl(⟨h, v⟩) − ⟨h, v⟩| ≤ 1.1 n·2⁻⁵³‖h‖‖v‖ for any order of summation (Higham 2002, section 3.1); doubled for v's low
@@ -72,14 +71,20 @@ fn smallest_product(problem: &MarginProblem, v: &[Precise], rounded: &[f64]) -> 
     let plain: Vec<(f64, f64)> = (0..rows.rows)
         .map(|i| (dot(rows.row(i), rounded), share * norm2(rows.row(i)) + 1e-290 * rows.cols as f64))
         .collect();
-    let ceiling = plain.iter().map(|(product, error)| product + error).fold(f64::INFINITY, f64::min);
-    let needed = (0..rows.rows).filter(|&i| (plain[i].0 - plain[i].1).partial_cmp(&ceiling) != Some(Ordering::Greater));
     let exact = |i: usize| {
         let mut sum = ExactSum::default();
         rows.row(i).iter().zip(v).for_each(|(h, v)| add_product(&mut sum, *h, *v));
         sum.enclosure()
     };
-    needed.map(exact).reduce(Interval::min).unwrap_or(Interval::WHOLE)
+    could_be_smallest(&plain).into_iter().map(exact).reduce(Interval::min).unwrap_or(Interval::WHOLE)
+}
+
+/// Which of some products, each with a bound on its error, could be the smallest: those that do not lie above another
+/// by more than both can be off.
+pub(super) fn could_be_smallest(products: &[(f64, f64)]) -> Vec<usize> {
+    let ceiling = products.iter().map(|(product, error)| product + error).fold(f64::INFINITY, f64::min);
+    let above = |(product, error): (f64, f64)| (product - error).partial_cmp(&ceiling) == Some(Ordering::Greater);
+    (0..products.len()).filter(|&i| !above(products[i])).collect()
 }
 
 /// W + εI with its symmetric part semidefinite, and that symmetric part: ε = max(0, −λ_min).
@@ -103,7 +108,7 @@ fn semidefinite_margin(problem: &MarginProblem, points: &[Interval]) -> Result<I
     let margin =
         |i: usize| enclosed_sum(problem.rows.row(i).iter().zip(&inside).map(|(h, w)| Interval::point(*h) * *w));
     let least = (0..problem.rows.rows).map(margin).reduce(Interval::min);
-    let norm = if problem.norm == NormSpec::Nuclear {
+    let norm = if problem.measures_trace() {
         enclosed_sum((0..size).map(|i| inside[i * size + i])) // the trace, since the matrix is semidefinite
     } else {
         enclosed_norm(&problem.norm, &problem.layout, &inside)?
@@ -133,7 +138,7 @@ pub fn proven_upper_bound(problem: &MarginProblem, rows: &[Precise], cone: &[f64
     let linear = if problem.semidefinite { &[][..] } else { cone };
     let mut combined = enclosed_combination(problem, rows, linear);
     let size = problem.layout.blocks()[0].rows;
-    let bound = if problem.semidefinite && problem.norm == NormSpec::Nuclear {
+    let bound = if problem.measures_trace() {
         Spectrum::symmetric(&combined, size)?.value(0)
     } else {
         if problem.semidefinite && !cone.is_empty() {
@@ -150,6 +155,7 @@ pub fn proven_upper_bound(problem: &MarginProblem, rows: &[Precise], cone: &[f64
 mod tests {
     use super::*;
     use crate::linalg::Matrix;
+    use crate::norms::NormSpec;
     use crate::numeric::Streams;
     use crate::params::ParamLayout;
 

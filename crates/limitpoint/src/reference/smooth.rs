@@ -20,7 +20,7 @@
 use super::refine::Support;
 use super::{MarginProblem, MarginSolution};
 use crate::linalg::{Precise, Scalar, Table};
-use crate::norms::NormSpec;
+use crate::norms::{NormPart, PlainNorm};
 use crate::numeric::power_of_two;
 use crate::reference::conic::{eliminate, power_curvature, power_slack};
 
@@ -52,8 +52,9 @@ pub(super) fn newton(
     solution: &MarginSolution,
     form: Form,
 ) -> Option<(Vec<Precise>, Vec<Precise>)> {
-    let NormSpec::Lp { p } = problem.norm else { return None };
-    if p <= 1.0 || p.is_infinite() || solution.direction.is_empty() {
+    let parts = problem.norm.canonical(&problem.layout).ok()?.parts;
+    let [NormPart { norm: PlainNorm::Lp(p), weight: 1.0, .. }] = parts[..] else { return None };
+    if solution.direction.is_empty() {
         return None;
     }
     let entries: Vec<usize> = problem.layout.trainable_ranges().into_iter().flatten().collect();

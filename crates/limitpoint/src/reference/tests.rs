@@ -62,7 +62,7 @@ fn weighted_and_composed_polyhedral_norms_go_the_dense_way_and_are_proven_too() 
         },
     ];
     for norm in norms {
-        assert!(margin::ball_of(&norm, &layout).is_some(), "{norm}");
+        assert!(margin::ball_of(&norm, &layout).unwrap().is_some(), "{norm}");
         let solution =
             solve_margin(&MarginProblem::new(separable(9, 12, 0.2, 3), norm.clone(), layout.clone()).unwrap()).unwrap();
         assert!(solution.bracket.relative_gap() <= 1e-12, "{norm}: {:?}", solution.bracket);

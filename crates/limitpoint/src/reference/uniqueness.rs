@@ -18,8 +18,8 @@
 use super::refine::Factors;
 use super::{MarginProblem, MarginSolution, MarginStatus, ReferenceError, SparseRow, add_sparse, sparse_dot};
 use crate::linalg::{Svd, add_scaled, dot, norm2};
-use crate::norms::{BlockNorm, Canonical, NormSpec};
-use crate::params::Block;
+use crate::norms::{Canonical, NormPart, PlainNorm, Rule};
+use crate::params::ParamLayout;
 
 /// Relative size below which a slack counts as zero.
 const TOLERANCE: f64 = 1e-7;
@@ -58,7 +58,7 @@ impl Uniqueness {
 
 /// Reads the face of maximisers off a solution.
 pub(super) fn uniqueness(problem: &MarginProblem, solution: &MarginSolution) -> Result<Uniqueness, ReferenceError> {
-    if problem.semidefinite && problem.norm != NormSpec::Nuclear {
+    if problem.semidefinite && !problem.measures_trace() {
         return Ok(Uniqueness::unknown(
             "not told: faces of this norm's ball inside the semidefinite cone are not worked out",
         ));
@@ -122,118 +122,116 @@ fn run(first: usize, values: Vec<f64>) -> SparseRow {
 
 /// Directions that span the smallest face of the unit ball that contains v.
 fn face(problem: &MarginProblem, v: &[f64]) -> Result<Vec<SparseRow>, ReferenceError> {
-    let blocks: Vec<&Block> = problem.layout.trainable().collect();
-    let Canonical { norm, scale } = problem.norm.canonical(&problem.layout)?;
-    let one = |norm: NormSpec| blocks.iter().map(move |_| (norm.clone(), scale)).collect::<Vec<_>>();
-    // a composite names every trainable block in the order of the layout
-    let each = |entries: Vec<BlockNorm>| entries.into_iter().map(|e| (e.norm, scale * e.weight)).collect::<Vec<_>>();
-    let (adds, parts) = match norm {
-        // one vector over all blocks
-        NormSpec::Linf | NormSpec::Spectral | NormSpec::GroupL2Inf => (false, one(norm)),
-        NormSpec::L1 | NormSpec::Nuclear | NormSpec::GroupL21 => (true, one(norm)),
-        NormSpec::Max { blocks } => (false, each(blocks)),
-        NormSpec::Sum { blocks } => (true, each(blocks)),
-        // strictly convex
-        _ => return Ok(Vec::new()),
-    };
-    let mut span = Vec::new();
-    let mut sizes = Vec::new();
-    for (block, (norm, weight)) in blocks.iter().zip(&parts) {
-        let inner = crate::params::ParamLayout::new([("w", block.rows, block.cols)])?;
-        let size = weight * norm.build(&inner)?.value(&v[block.range()]);
-        if !adds && size < 1.0 - TOLERANCE {
-            span.extend(block.range().map(|j| run(j, vec![1.0])));
-        } else if size > TOLERANCE {
-            span.extend(face_of_block(norm, block, &v[block.range()])?);
-        }
-        sizes.push(size);
+    let Canonical { rule, parts } = problem.norm.canonical(&problem.layout)?;
+    if let [part] = &parts[..] {
+        return face_of_part(part, v);
     }
-    if adds {
-        // size shifts from one block to another
-        let mut used = blocks.iter().zip(&sizes).filter(|(_, size)| **size > TOLERANCE);
-        if let Some((first, size)) = used.next() {
-            for (other, other_size) in used {
-                let unit = |block: &Block, size: f64, sign: f64| {
-                    (block.offset, v[block.range()].iter().map(|x| sign * x / size).collect::<Vec<f64>>())
-                };
-                span.push(vec![unit(first, *size, 1.0), unit(other, *other_size, -1.0)]);
+    let mut span = Vec::new();
+    // parts of a sum that are not 0, with their sizes
+    let mut used: Vec<(&NormPart, f64)> = Vec::new();
+    for part in &parts {
+        let alone = ParamLayout::new([("w", part.rows, part.cols)])?;
+        let size = part.weight * part.norm.spec().build(&alone)?.value(&part.gather(v));
+        match rule {
+            Rule::Max if size < 1.0 - TOLERANCE => span.extend(part.places().map(|j| run(j, vec![1.0]))),
+            Rule::Sum if size <= TOLERANCE => {}
+            Rule::Max | Rule::Sum => {
+                span.extend(face_of_part(part, v)?);
+                used.push((part, size));
             }
         }
+    }
+    if rule == Rule::Sum {
+        // size shifts from one part to another
+        let unit = |(part, size): &(&NormPart, f64), sign: f64| {
+            part.ranges
+                .iter()
+                .map(|range| (range.start, v[range.clone()].iter().map(|x| sign * x / size).collect()))
+                .collect()
+        };
+        let shift = |pair: &[(&NormPart, f64)]| -> SparseRow {
+            let [from, to]: [SparseRow; 2] = [unit(&pair[0], 1.0), unit(&pair[1], -1.0)];
+            from.into_iter().chain(to).collect()
+        };
+        span.extend(used.windows(2).map(shift));
     }
     Ok(span)
 }
 
-/// The same for one block whose norm is at its maximum.
-fn face_of_block(norm: &NormSpec, block: &Block, w: &[f64]) -> Result<Vec<SparseRow>, ReferenceError> {
-    let (rows, cols, first) = (block.rows, block.cols, block.offset);
-    let thin = rows == 1 || cols == 1;
+/// The same for one part whose norm is at its maximum.
+fn face_of_part(part: &NormPart, v: &[f64]) -> Result<Vec<SparseRow>, ReferenceError> {
+    let (rows, cols) = (part.rows, part.cols);
+    let places: Vec<usize> = part.places().collect();
+    let (w, first) = (part.gather(v), places[0]); // a matrix is one block, so its entries follow the first
     let largest = w.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-    Ok(match norm {
-        NormSpec::Linf => {
+    let row = |r: usize| &w[r * cols..(r + 1) * cols];
+    let sizes = || (0..rows).map(|r| norm2(row(r))).collect::<Vec<f64>>();
+    Ok(match &part.norm {
+        // strictly convex
+        PlainNorm::L2 | PlainNorm::Lp(_) | PlainNorm::Quadratic(_) | PlainNorm::QuadraticDense(_) => Vec::new(),
+        PlainNorm::Linf => {
             let free = (0..w.len()).filter(|&j| w[j].abs() < largest * (1.0 - TOLERANCE));
-            free.map(|j| run(first + j, vec![1.0])).collect()
+            free.map(|j| run(places[j], vec![1.0])).collect()
         }
-        NormSpec::L1 => {
+        PlainNorm::L1 => {
             let used: Vec<usize> = (0..w.len()).filter(|&j| w[j].abs() > TOLERANCE * largest).collect();
             let shift = |pair: &[usize]| {
-                vec![(first + pair[0], vec![w[pair[0]].signum()]), (first + pair[1], vec![-w[pair[1]].signum()])]
+                vec![(places[pair[0]], vec![w[pair[0]].signum()]), (places[pair[1]], vec![-w[pair[1]].signum()])]
             };
             used.windows(2).map(shift).collect()
         }
-        NormSpec::GroupL2Inf | NormSpec::GroupL21 => {
-            let sizes: Vec<f64> = (0..rows).map(|r| norm2(&w[r * cols..(r + 1) * cols])).collect();
+        PlainNorm::GroupL2Inf => {
+            let sizes = sizes();
             let most = sizes.iter().copied().fold(0.0, f64::max);
-            let row = |r: usize| &w[r * cols..(r + 1) * cols];
-            if *norm == NormSpec::GroupL2Inf {
-                let free = (0..rows).filter(|&r| sizes[r] < most * (1.0 - TOLERANCE));
-                free.flat_map(|r| (0..cols).map(move |c| run(first + r * cols + c, vec![1.0]))).collect()
-            } else {
-                let used: Vec<usize> = (0..rows).filter(|&r| sizes[r] > TOLERANCE * most).collect();
-                let unit = |r: usize, sign: f64| {
-                    (first + r * cols, row(r).iter().map(|x| sign * x / sizes[r]).collect::<Vec<f64>>())
-                };
-                used.windows(2).map(|pair| vec![unit(pair[0], 1.0), unit(pair[1], -1.0)]).collect()
-            }
+            let free = (0..rows).filter(|&r| sizes[r] < most * (1.0 - TOLERANCE));
+            free.flat_map(|r| (0..cols).map(move |c| run(first + r * cols + c, vec![1.0]))).collect()
         }
-        NormSpec::Spectral if !thin => {
-            let svd = factored(rows, cols, w)?;
+        PlainNorm::GroupL21 => {
+            let sizes = sizes();
+            let most = sizes.iter().copied().fold(0.0, f64::max);
+            let used: Vec<usize> = (0..rows).filter(|&r| sizes[r] > TOLERANCE * most).collect();
+            let unit = |r: usize, sign: f64| {
+                (first + r * cols, row(r).iter().map(|x| sign * x / sizes[r]).collect::<Vec<f64>>())
+            };
+            used.windows(2).map(|pair| vec![unit(pair[0], 1.0), unit(pair[1], -1.0)]).collect()
+        }
+        PlainNorm::Spectral => {
+            let svd = factored(rows, cols, &w)?;
             let free: Vec<usize> =
                 (0..rows.min(cols)).filter(|&k| svd.values()[k] < svd.values()[0] * (1.0 - TOLERANCE)).collect();
             // the free block is the complement of the tied singular vectors on both sides
             let tied = rows.min(cols) - free.len();
-            let complement = |length: usize, vector: &dyn Fn(usize) -> Vec<f64>| {
-                let fixed: Vec<Vec<f64>> = (0..tied).map(vector).collect();
-                let mut found: Vec<Vec<f64>> = Vec::new();
-                for k in 0..length {
-                    let mut unit = vec![0.0; length];
-                    unit[k] = 1.0;
-                    let all: Vec<Vec<f64>> = fixed.iter().chain(&found).cloned().collect();
-                    Factors::new(length, &all).reject(&mut unit);
-                    let size = norm2(&unit);
-                    if size > 1e-6 {
-                        unit.iter_mut().for_each(|x| *x /= size);
-                        found.push(unit);
-                    }
-                }
-                found
-            };
-            let left = complement(rows, &|k| svd.left(k).to_vec());
-            let right = complement(cols, &|k| svd.right(k).to_vec());
+            let left = complement(rows, (0..tied).map(|k| svd.left(k).to_vec()).collect());
+            let right = complement(cols, (0..tied).map(|k| svd.right(k).to_vec()).collect());
             let outer =
                 |l: &Vec<f64>, r: &Vec<f64>| run(first, l.iter().flat_map(|a| r.iter().map(move |b| a * b)).collect());
             left.iter().flat_map(|l| right.iter().map(move |r| outer(l, r))).collect()
         }
-        NormSpec::Nuclear if !thin => {
-            let svd = factored(rows, cols, w)?;
+        PlainNorm::Nuclear => {
+            let svd = factored(rows, cols, &w)?;
             let rank = svd.values().iter().filter(|s| **s > TOLERANCE * svd.values()[0]).count();
             let outer = |i: usize, j: usize| {
                 svd.left(i).iter().flat_map(|a| svd.right(j).iter().map(move |b| a * b)).collect::<Vec<f64>>()
             };
             symmetric_directions(rank, &outer).into_iter().map(|values| run(first, values)).collect()
         }
-        // strictly convex: ℓ2, ℓp, quadratic, and matrices that are vectors
-        _ => Vec::new(),
     })
+}
+
+/// An orthonormal basis of what is orthogonal to some orthonormal vectors.
+fn complement(length: usize, mut basis: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let fixed = basis.len();
+    for k in 0..length {
+        let mut unit = vec![0.0; length];
+        unit[k] = 1.0;
+        Factors::new(length, &basis).reject(&mut unit);
+        let size = norm2(&unit);
+        if size > 1e-6 {
+            unit.iter_mut().for_each(|x| *x /= size);
+            basis.push(unit);
+        }
+    }
+    basis.split_off(fixed)
 }
 
 fn factored(rows: usize, cols: usize, w: &[f64]) -> Result<Svd, ReferenceError> {
@@ -272,7 +270,7 @@ fn semidefinite_face(problem: &MarginProblem, w: &[f64]) -> Result<Vec<SparseRow
 mod tests {
     use super::*;
     use crate::linalg::Matrix;
-    use crate::params::ParamLayout;
+    use crate::norms::NormSpec;
 
     #[test]
     fn aliases_have_the_face_of_the_norm_they_mean() {
@@ -293,7 +291,13 @@ mod tests {
                 assert_eq!(face(&problem, &v).unwrap().len(), dimension, "{text}");
             }
         }
-        for (text, v, dimension) in [("sum(*=lp:1)", half, 1), ("max(*=lp:inf)", ones, 1), ("lp:2", diagonal, 0)] {
+        for (text, v, dimension) in [
+            ("sum(*=lp:1)", half, 1),
+            ("max(*=lp:inf)", ones, 1),
+            ("lp:2", diagonal, 0),
+            ("sum(a=2*l1,b=l1)", [0.25, 0.5, 0.0], 1),
+            ("max(a=linf,b=2*linf)", [1.0, 0.5, 0.0], 1),
+        ] {
             let norm = text.parse().unwrap();
             let problem = MarginProblem::new(Matrix::from_rows(&[&[1.0, 1.0, 0.0]]), norm, blocks.clone()).unwrap();
             assert_eq!(face(&problem, &v).unwrap().len(), dimension, "{text} over two blocks");

@@ -82,7 +82,7 @@ impl Projected {
             desk.done.clear();
             desk.done.resize(labels.len(), false);
             for step in 0..=self.steps {
-                desk.judge(map, labels, blurs);
+                desk.mark_wrong(map, labels, blurs);
                 if desk.just.contains(&true) {
                     copy_lanes(&desk.inputs, &mut desk.best, &desk.just);
                 }
@@ -113,7 +113,7 @@ impl Projected {
 
 impl Desk {
     /// Scores the inputs and marks lanes that are wrong.
-    fn judge(&mut self, map: &mut dyn InputMap<f32>, labels: &[Label], blurs: &[f64]) {
+    fn mark_wrong(&mut self, map: &mut dyn InputMap<f32>, labels: &[Label], blurs: &[f64]) {
         map.scores(&self.inputs, &mut self.scores);
         self.just.clear();
         for (lane, label) in labels.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! What the rules η = α/L share: the division in logarithms, and an α that learns from trials.
 
-use super::{LARGEST_REDO_COUNT, ScheduleError, ScheduleState, Verdict};
+use super::{LARGEST_REDO_COUNT, Review, ScheduleError, ScheduleState};
 
 /// ln(α/L); a loss of exactly 0 has no gradient to scale and leaves ln α.
 pub(super) fn log_over_loss(log_alpha: f64, log_loss: f64) -> f64 {
@@ -20,20 +20,20 @@ impl Adaptation {
     }
 
     /// Multiplies α by exp(`log_factor`) and lets the trial stand.
-    pub(super) fn accept(&mut self, log_factor: f64) -> Verdict {
+    pub(super) fn accept(&mut self, log_factor: f64) -> Review {
         self.log_alpha += log_factor;
         self.redos = 0;
-        Verdict::Accept
+        Review::Accept
     }
 
     /// Multiplies α by exp(`log_factor`) and asks for another trial, unless too many have failed.
-    pub(super) fn redo(&mut self, log_factor: f64) -> Verdict {
+    pub(super) fn redo(&mut self, log_factor: f64) -> Review {
         if self.redos >= LARGEST_REDO_COUNT {
-            return Verdict::GiveUp;
+            return Review::GiveUp;
         }
         self.log_alpha += log_factor;
         self.redos += 1;
-        Verdict::Redo
+        Review::Redo
     }
 
     pub(super) fn state(&self, log_reference: Option<f64>) -> ScheduleState {

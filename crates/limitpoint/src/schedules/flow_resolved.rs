@@ -1,7 +1,7 @@
 //! Steps small enough to follow the flow.
 
 use super::adaptation::{Adaptation, log_over_loss};
-use super::{ReviewPeriod, Schedule, ScheduleError, ScheduleState, StepContext, TrialOutcome, Verdict};
+use super::{Review, ReviewPeriod, Schedule, ScheduleError, ScheduleState, StepContext, TrialOutcome};
 
 /// η = α/L, with α adapted so that no margin moves by more than the resolution c in a step.
 ///
@@ -49,7 +49,7 @@ impl Schedule for FlowResolved {
         ReviewPeriod::Step
     }
 
-    fn review(&mut self, outcome: &TrialOutcome) -> Verdict {
+    fn review(&mut self, outcome: &TrialOutcome) -> Review {
         let (mut change, mut bound) = (outcome.largest_margin_change, self.resolution);
         if change.is_nan() || outcome.log_loss_after.is_nan() || outcome.log_loss_after == f64::INFINITY {
             return self.adaptation.redo(self.log_shrink);

@@ -1,7 +1,7 @@
 //! The loss-based learning rate, adapted from epoch to epoch.
 
 use super::adaptation::{Adaptation, log_over_loss};
-use super::{ReviewPeriod, Schedule, ScheduleError, ScheduleState, StepContext, TrialOutcome, Verdict};
+use super::{Review, ReviewPeriod, Schedule, ScheduleError, ScheduleState, StepContext, TrialOutcome};
 
 /// η = α/L, with L the loss at the start of the epoch and α adapted after it.
 ///
@@ -37,7 +37,7 @@ impl Schedule for LossBased {
         ReviewPeriod::Epoch
     }
 
-    fn review(&mut self, outcome: &TrialOutcome) -> Verdict {
+    fn review(&mut self, outcome: &TrialOutcome) -> Review {
         // false for NaN on either side
         if outcome.log_loss_after <= outcome.log_loss_before && outcome.log_loss_after < f64::INFINITY {
             self.log_reference = None;

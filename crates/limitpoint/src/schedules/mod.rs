@@ -4,7 +4,7 @@
 //! 10^−2000; ln η = ln α − ln L is an ordinary number and multiplies an equally scaled gradient exactly.
 //!
 //! Some rules look at what a step did before they let it stand: the caller keeps the old point, shows the outcome to
-//! [`Schedule::review`], and goes back when the verdict is [`Verdict::Redo`]. Users: `optimisers`, `driver`.
+//! [`Schedule::review`], and goes back when the review is [`Review::Redo`]. Users: `optimisers`, `driver`.
 //!
 //! | file | rule |
 //! |---|---|
@@ -28,13 +28,16 @@ mod loss_based;
 mod polynomial;
 mod rescaled;
 
+mod error;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod text;
 
-pub use spec::{ScheduleError, ScheduleSpec};
+pub use error::ScheduleError;
+pub use spec::ScheduleSpec;
 
-/// Redos in a row after which a rule says [`Verdict::GiveUp`].
+/// Redos in a row after which a rule says [`Review::GiveUp`].
 pub const LARGEST_REDO_COUNT: u32 = 200;
 
 /// What a rule may know before a step.
@@ -63,7 +66,7 @@ pub struct TrialOutcome {
 
 /// What to do with a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Review {
     /// Keep the new point.
     Accept,
     /// Return to the old point and try again with the new step size.
@@ -107,8 +110,8 @@ pub trait Schedule: Send + std::fmt::Debug {
     }
 
     /// Judges a trial and adapts the rule.
-    fn review(&mut self, _outcome: &TrialOutcome) -> Verdict {
-        Verdict::Accept
+    fn review(&mut self, _outcome: &TrialOutcome) -> Review {
+        Review::Accept
     }
 
     /// All that the rule remembers; enough to go on bit for bit.

@@ -1,12 +1,8 @@
 //! The description of a step-size rule, as files and command lines write it.
 
-use std::fmt;
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Schedule;
 use super::admissible::Admissible;
 use super::constant::Constant;
 use super::flow_resolved::FlowResolved;
@@ -14,61 +10,9 @@ use super::linear_bound::LinearBound;
 use super::loss_based::LossBased;
 use super::polynomial::Polynomial;
 use super::rescaled::Rescaled;
+use super::{Schedule, ScheduleError};
 use crate::catalogue::CatalogueEntry;
 use crate::losses::DescentScale;
-
-/// What a step-size rule can refuse.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ScheduleError {
-    /// A setting is out of range.
-    #[error("{name} of the {rule} schedule must be {range}, but is {value}")]
-    Setting {
-        /// Key of the rule.
-        rule: &'static str,
-        /// Which setting.
-        name: &'static str,
-        /// What is allowed.
-        range: &'static str,
-        /// The refused value.
-        value: f64,
-    },
-    /// The bound on the features was never filled in.
-    #[error("the linear-bound schedule needs feature_bound = max ‖x‖⋆ of the data; set it or call with_feature_bound")]
-    FeatureBound,
-    /// The constants of the curvature were never filled in.
-    #[error(
-        "the admissible schedule needs degree, log_start and log_curvature of the problem; set all three or call \
-         with_curvature"
-    )]
-    Curvature,
-    /// A text describes no rule.
-    #[error("\"{text}\" is not a schedule: {reason}")]
-    Unknown {
-        /// The refused text.
-        text: String,
-        /// What is wrong, and what would be right.
-        reason: String,
-    },
-    /// A state belongs to another kind of rule.
-    #[error(
-        "this schedule continues from a state of kind {expected}, but got {found}; resume with the rule that saved it"
-    )]
-    State {
-        /// The kind this rule keeps.
-        expected: &'static str,
-        /// The kind it was given.
-        found: &'static str,
-    },
-    /// A state holds an impossible number.
-    #[error(
-        "ln α of a saved schedule must be finite, but is {log_alpha}; the checkpoint is damaged, use an earlier one"
-    )]
-    StateValue {
-        /// The refused value.
-        log_alpha: f64,
-    },
-}
 
 /// Which step-size rule.
 ///
@@ -413,96 +357,5 @@ impl ScheduleSpec {
                 "section 0, D.s5",
             ),
         ]
-    }
-
-    /// Name and value of every setting that has a value, in order.
-    fn settings(&self) -> Vec<(&'static str, f64)> {
-        let given = |settings: &[(&'static str, Option<f64>)]| {
-            settings.iter().copied().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
-        };
-        match *self {
-            Self::Constant { rate } => vec![("rate", rate)],
-            Self::Rescaled { rate, factor, threshold } => {
-                vec![("rate", rate), ("factor", factor), ("threshold", threshold)]
-            }
-            Self::LossBased { initial, grow, shrink } => vec![("initial", initial), ("grow", grow), ("shrink", shrink)],
-            Self::LinearBound { c, feature_bound, cap, decay } => {
-                given(&[("c", Some(c)), ("feature_bound", feature_bound), ("cap", cap), ("decay", Some(decay))])
-            }
-            Self::Admissible { c, degree, log_start, log_curvature } => {
-                given(&[("c", Some(c)), ("degree", degree), ("log_start", log_start), ("log_curvature", log_curvature)])
-            }
-            Self::Polynomial { rate, power } => vec![("rate", rate), ("power", power)],
-            Self::FlowResolved { resolution, initial, grow, shrink, memory, fall } => given(&[
-                ("resolution", Some(resolution)),
-                ("initial", Some(initial)),
-                ("grow", Some(grow)),
-                ("shrink", Some(shrink)),
-                ("memory", memory),
-                ("fall", fall),
-            ]),
-        }
-    }
-
-    /// Sets one setting by name; false if the rule has none of that name.
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        let place = match (self, name) {
-            (Self::Constant { rate } | Self::Rescaled { rate, .. } | Self::Polynomial { rate, .. }, "rate") => rate,
-            (Self::Rescaled { factor, .. }, "factor") => factor,
-            (Self::Rescaled { threshold, .. }, "threshold") => threshold,
-            (Self::LossBased { initial, .. } | Self::FlowResolved { initial, .. }, "initial") => initial,
-            (Self::LossBased { grow, .. } | Self::FlowResolved { grow, .. }, "grow") => grow,
-            (Self::LossBased { shrink, .. } | Self::FlowResolved { shrink, .. }, "shrink") => shrink,
-            (Self::LinearBound { c, .. } | Self::Admissible { c, .. }, "c") => c,
-            (Self::Admissible { degree, .. }, "degree") => degree.insert(value),
-            (Self::Admissible { log_start, .. }, "log_start") => log_start.insert(value),
-            (Self::Admissible { log_curvature, .. }, "log_curvature") => log_curvature.insert(value),
-            (Self::LinearBound { decay, .. }, "decay") => decay,
-            (Self::LinearBound { feature_bound, .. }, "feature_bound") => feature_bound.insert(value),
-            (Self::LinearBound { cap, .. }, "cap") => cap.insert(value),
-            (Self::Polynomial { power, .. }, "power") => power,
-            (Self::FlowResolved { resolution, .. }, "resolution") => resolution,
-            (Self::FlowResolved { memory, .. }, "memory") => memory.insert(value),
-            (Self::FlowResolved { fall, .. }, "fall") => fall.insert(value),
-            _ => return false,
-        };
-        *place = value;
-        true
-    }
-}
-
-/// The key with all settings: `polynomial(rate=0.2, power=1)`.
-impl fmt::Display for ScheduleSpec {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let settings: Vec<_> = self.settings().iter().map(|(name, value)| format!("{name}={value}")).collect();
-        write!(out, "{}({})", self.key(), settings.join(", "))
-    }
-}
-
-/// Reads what [`Display`](fmt::Display) writes; settings left out take their defaults.
-impl FromStr for ScheduleSpec {
-    type Err = ScheduleError;
-
-    fn from_str(text: &str) -> Result<Self, ScheduleError> {
-        let refuse = |reason: String| ScheduleError::Unknown { text: text.to_owned(), reason };
-        let trimmed = text.trim();
-        let (key, inner) = match trimmed.split_once('(') {
-            None => (trimmed, ""),
-            Some((key, rest)) => {
-                (key.trim(), rest.strip_suffix(')').ok_or_else(|| refuse("the closing bracket is missing".into()))?)
-            }
-        };
-        let mut spec = Self::examples().into_iter().find(|spec| spec.key() == key).ok_or_else(|| {
-            let known: Vec<_> = Self::catalogue().iter().map(|entry| entry.key).collect();
-            refuse(format!("write one of {}", known.join(", ")))
-        })?;
-        for pair in inner.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or_else(|| refuse(format!("write {pair} as name=value")))?;
-            let value = value.trim().parse().map_err(|_| refuse(format!("{} is not a number", value.trim())))?;
-            if !spec.set(name.trim(), value) {
-                return Err(refuse(format!("{key} has no setting {}; it has those of {spec}", name.trim())));
-            }
-        }
-        Ok(spec)
     }
 }

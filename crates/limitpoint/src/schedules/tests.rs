@@ -186,7 +186,7 @@ fn admissible_steps_are_those_of_their_definition() {
     assert_eq!(schedule.log_step(&context(9, 3.0)), schedule.log_step(&context(0, log_start)));
 }
 
-/// D.algK1, one verdict after the other.
+/// D.algK1, one review after the other.
 #[test]
 fn loss_based_raises_and_lowers_alpha_as_printed() {
     let mut schedule = build("loss-based");
@@ -194,17 +194,17 @@ fn loss_based_raises_and_lowers_alpha_as_printed() {
     assert!((start - (0.1f64.ln() + 3.0)).abs() < 1e-15);
     // the reference is held during the epoch, whatever the later steps report
     assert_eq!(schedule.log_step(&context(1, -3.4)), start);
-    assert_eq!(schedule.review(&outcome(-3.0, -2.9, 9.0)), Verdict::Redo);
+    assert_eq!(schedule.review(&outcome(-3.0, -2.9, 9.0)), Review::Redo);
     let second = schedule.log_step(&context(0, -3.0));
     assert!((second - start + 0.1 * 2f64.ln()).abs() < 1e-14);
-    assert_eq!(schedule.review(&outcome(-3.0, -3.0, 9.0)), Verdict::Accept); // ratio 1 counts as success
+    assert_eq!(schedule.review(&outcome(-3.0, -3.0, 9.0)), Review::Accept); // ratio 1 counts as success
     let third = schedule.log_step(&context(1, -4.0));
     assert!((third - (0.1f64.ln() + 0.1 * 2f64.ln() + 4.0)).abs() < 1e-14);
     for after in [f64::NAN, f64::INFINITY] {
-        assert_eq!(schedule.review(&outcome(-4.0, after, 1.0)), Verdict::Redo);
+        assert_eq!(schedule.review(&outcome(-4.0, after, 1.0)), Review::Redo);
     }
-    assert_eq!(schedule.review(&outcome(f64::NAN, -5.0, 1.0)), Verdict::Redo);
-    assert_eq!(schedule.review(&outcome(-4.0, f64::NEG_INFINITY, 1.0)), Verdict::Accept); // a perfect regression fit
+    assert_eq!(schedule.review(&outcome(f64::NAN, -5.0, 1.0)), Review::Redo);
+    assert_eq!(schedule.review(&outcome(-4.0, f64::NEG_INFINITY, 1.0)), Review::Accept); // a perfect regression fit
     assert_eq!(schedule.review_period(), ReviewPeriod::Epoch);
 }
 
@@ -219,12 +219,12 @@ fn loss_based_descends_on_a_toy() {
         let before = loss(w);
         let trial = w - schedule.log_step(&context(accepted, before.ln())).exp() * slope(w);
         match schedule.review(&outcome(before.ln(), loss(trial).ln(), 0.0)) {
-            Verdict::Accept => {
+            Review::Accept => {
                 assert!(loss(trial).ln() <= before.ln());
                 (w, accepted) = (trial, accepted + 1);
             }
-            Verdict::Redo => rejected += 1,
-            Verdict::GiveUp => break,
+            Review::Redo => rejected += 1,
+            Review::GiveUp => break,
         }
     }
     assert!(rejected > 0 && accepted > 20);
@@ -236,18 +236,18 @@ fn flow_resolution_cuts_in_proportion_and_grows_back() {
     let mut schedule = build("flow-resolved(initial=1)");
     assert_eq!(schedule.log_step(&context(0, -2000.0)), 2000.0);
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-11, "{a} {b}");
-    assert_eq!(schedule.review(&outcome(-2000.0, -2000.1, 0.1)), Verdict::Redo);
+    assert_eq!(schedule.review(&outcome(-2000.0, -2000.1, 0.1)), Review::Redo);
     close(schedule.log_step(&context(0, 0.0)), 0.45f64.ln());
-    assert_eq!(schedule.review(&outcome(-2000.0, -2000.1, 0.045)), Verdict::Accept);
+    assert_eq!(schedule.review(&outcome(-2000.0, -2000.1, 0.045)), Review::Accept);
     close(schedule.log_step(&context(0, 0.0)), 0.45f64.ln());
-    assert_eq!(schedule.review(&outcome(-2000.0, -2000.1, 0.025)), Verdict::Accept);
+    assert_eq!(schedule.review(&outcome(-2000.0, -2000.1, 0.025)), Review::Accept);
     close(schedule.log_step(&context(0, 0.0)), (0.45f64 * 1.5).ln());
-    assert_eq!(schedule.review(&outcome(-2000.0, -2000.0, 0.0)), Verdict::Accept);
+    assert_eq!(schedule.review(&outcome(-2000.0, -2000.0, 0.0)), Review::Accept);
     close(schedule.log_step(&context(0, 0.0)), (0.45f64 * 1.5).ln());
-    assert_eq!(schedule.review(&outcome(-2000.0, -2000.1, f64::INFINITY)), Verdict::Redo);
+    assert_eq!(schedule.review(&outcome(-2000.0, -2000.1, f64::INFINITY)), Review::Redo);
     close(schedule.log_step(&context(0, 0.0)), (0.045f64 * 1.5).ln());
-    assert_eq!(schedule.review(&outcome(-2000.0, -2000.1, f64::NAN)), Verdict::Redo);
-    assert_eq!(schedule.review(&outcome(-2000.0, f64::NAN, 0.01)), Verdict::Redo);
+    assert_eq!(schedule.review(&outcome(-2000.0, -2000.1, f64::NAN)), Review::Redo);
+    assert_eq!(schedule.review(&outcome(-2000.0, f64::NAN, 0.01)), Review::Redo);
     close(schedule.log_step(&context(0, 0.0)), (0.045f64 * 1.5 / 4.0).ln());
 }
 
@@ -264,12 +264,12 @@ fn flow_resolved_steps_respect_the_resolution() {
             let next = w + (schedule.log_step(&context(accepted, log_loss)) + log_loss).exp() * 3.0 * w * w;
             let change = (next.powi(3) - w.powi(3)).abs();
             match schedule.review(&outcome(log_loss, -next.powi(3), change)) {
-                Verdict::Accept => {
+                Review::Accept => {
                     assert!(change <= 0.05);
                     large += u32::from(change > 0.015);
                     (w, accepted) = (next, accepted + 1);
                 }
-                verdict => assert_eq!(verdict, Verdict::Redo),
+                review => assert_eq!(review, Review::Redo),
             }
         }
         assert!(trials < 700 && large > 400, "{initial}: {trials} trials, {large} near the resolution");
@@ -282,17 +282,17 @@ fn a_hopeless_run_is_given_up() {
         let failure = outcome(-1.0, f64::NAN, f64::NAN);
         if !schedule.may_redo() {
             assert_eq!(schedule.review_period(), ReviewPeriod::Never);
-            assert_eq!(schedule.review(&failure), Verdict::Accept, "{spec}");
+            assert_eq!(schedule.review(&failure), Review::Accept, "{spec}");
             continue;
         }
         for _ in 0..LARGEST_REDO_COUNT {
-            assert_eq!(schedule.review(&failure), Verdict::Redo, "{spec}");
+            assert_eq!(schedule.review(&failure), Review::Redo, "{spec}");
         }
-        assert_eq!(schedule.review(&failure), Verdict::GiveUp, "{spec}");
-        assert_eq!(schedule.review(&failure), Verdict::GiveUp, "{spec}");
+        assert_eq!(schedule.review(&failure), Review::GiveUp, "{spec}");
+        assert_eq!(schedule.review(&failure), Review::GiveUp, "{spec}");
         // an acceptance starts the count again
-        assert_eq!(schedule.review(&outcome(-1.0, -1.1, 0.01)), Verdict::Accept, "{spec}");
-        assert_eq!(schedule.review(&failure), Verdict::Redo, "{spec}");
+        assert_eq!(schedule.review(&outcome(-1.0, -1.1, 0.01)), Review::Accept, "{spec}");
+        assert_eq!(schedule.review(&failure), Review::Redo, "{spec}");
     }
 }
 
@@ -344,10 +344,10 @@ proptest! {
                 let log_loss = -70.0 * i as f64 / 3.0;
                 let expected = whole.log_step(&context(i as u64, log_loss));
                 let judged = outcome(log_loss, log_loss - fall, change);
-                let verdict = reviewed.then(|| whole.review(&judged));
+                let review = reviewed.then(|| whole.review(&judged));
                 if i >= cut % events.len() {
                     prop_assert_eq!(resumed.log_step(&context(i as u64, log_loss)).to_bits(), expected.to_bits());
-                    prop_assert_eq!(reviewed.then(|| resumed.review(&judged)), verdict);
+                    prop_assert_eq!(reviewed.then(|| resumed.review(&judged)), review);
                 }
             }
             prop_assert_eq!(whole.state(), resumed.state());
@@ -378,16 +378,16 @@ fn a_bound_on_the_fall_holds_steps_back() {
         .unwrap();
     let first = step(&mut schedule);
     // margins moved by a tenth of what they may, the loss fell by twice what it may
-    assert_eq!(schedule.review(&outcome(0.0, -0.02, 0.01)), Verdict::Redo);
+    assert_eq!(schedule.review(&outcome(0.0, -0.02, 0.01)), Review::Redo);
     assert!((step(&mut schedule) - first - 0.45f64.ln()).abs() < 1e-12);
-    assert_eq!(schedule.review(&outcome(0.0, -0.009, 0.01)), Verdict::Accept);
+    assert_eq!(schedule.review(&outcome(0.0, -0.009, 0.01)), Review::Accept);
     let held = step(&mut schedule);
     assert!((held - first - 0.45f64.ln()).abs() < 1e-12, "nine tenths of the bound: no growth");
-    assert_eq!(schedule.review(&outcome(0.0, -0.001, 0.01)), Verdict::Accept);
+    assert_eq!(schedule.review(&outcome(0.0, -0.001, 0.01)), Review::Accept);
     assert!(step(&mut schedule) > held);
-    assert_eq!(schedule.review(&outcome(0.0, -0.001, 0.2)), Verdict::Redo);
+    assert_eq!(schedule.review(&outcome(0.0, -0.001, 0.2)), Review::Redo);
     let mut free = build("flow-resolved(resolution=0.1, memory=0.5)");
-    assert_eq!(free.review(&outcome(0.0, -5.0, 0.01)), Verdict::Accept, "nothing to remember");
+    assert_eq!(free.review(&outcome(0.0, -5.0, 0.01)), Review::Accept, "nothing to remember");
     assert_eq!(
         "flow-resolved(memory=0.5, fall=0.25)".parse::<ScheduleSpec>().unwrap().to_string(),
         "flow-resolved(resolution=0.05, initial=0.1, grow=1.5, shrink=0.5, memory=0.5, fall=0.25)"

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Recorder, RunningTraining, Setup, TrainedRun, Trainer, TrainingError, TrainingState, default_loss};
 use crate::data::Dataset;
-use crate::diagnostics::{Probe, ProbeSpec};
+use crate::diagnostics::{Instrument, InstrumentSpec};
 use crate::driver::Batching;
 use crate::flows::{FlowSpec, Tolerance};
 use crate::losses::LossSpec;
@@ -48,7 +48,7 @@ pub struct Training {
 #[derive(Debug, Clone, PartialEq)]
 struct Record {
     spacing: Spacing,
-    probe: ProbeSpec,
+    probe: InstrumentSpec,
     /// The columns that are kept; all if there are none.
     columns: Vec<String>,
 }
@@ -175,7 +175,7 @@ impl Training {
     /// # Ok::<(), limitpoint::Error>(())
     /// ```
     pub fn record(mut self, spacing: Spacing, columns: &[&str]) -> Result<Self, TrainingError> {
-        let mut probe = self.record.map_or_else(ProbeSpec::default, |record| record.probe);
+        let mut probe = self.record.map_or_else(InstrumentSpec::default, |record| record.probe);
         for (family, key) in columns.iter().filter_map(|column| column.split_once('.')) {
             let of_norm = ["norm", "margin", "soft_margin", "growth_bound", "alignment", "kkt_gap", "kkt_slack"];
             if (of_norm.contains(&family) || family == "bracket_upper")
@@ -190,7 +190,7 @@ impl Training {
     }
 
     /// Records with this probe: its norms, potentials and tolerances.
-    pub fn observe(mut self, probe: ProbeSpec) -> Self {
+    pub fn observe(mut self, probe: InstrumentSpec) -> Self {
         let record = self.record.take();
         let (spacing, columns) = record.map_or_else(Default::default, |record| (record.spacing, record.columns));
         self.record = Some(Record { spacing, probe, columns });
@@ -228,7 +228,7 @@ impl Training {
     pub(super) fn recorder(&self, objective: &Objective) -> Result<Option<(Recorder, Vec<String>)>, TrainingError> {
         let Some(Record { spacing, probe, columns }) = &self.record else { return Ok(None) };
         let linear = self.setup.model.is_linear();
-        let probe = Probe::new(probe, objective.layout(), objective.homogeneity(), linear)?;
+        let probe = Instrument::new(probe, objective.layout(), objective.homogeneity(), linear)?;
         let recorder = Recorder::new(probe, *spacing);
         match columns.iter().find(|name| !recorder.columns().contains(name)) {
             Some(name) => Err(TrainingError::NoColumn { name: name.clone(), known: recorder.columns().to_vec() }),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::certificates::{Claim, DocumentError, Doubt, Evidence, Subject, Tolerances, Verdict, judge};
+use crate::certificates::{RunClaim, DocumentError, Doubt, Evidence, Subject, Tolerances, Verdict, decide};
 use crate::diagnostics::DirectionCourse;
 
 /// A claim about weights, judged; [`crate::certificates::Certificate`] is the same as a file that can be checked again.
@@ -11,7 +11,7 @@ use crate::diagnostics::DirectionCourse;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// What is claimed.
-    pub claim: Claim,
+    pub claim: RunClaim,
     /// How exactly.
     pub tolerances: Tolerances,
     /// What the verdict follows from.
@@ -25,13 +25,13 @@ pub struct Judgement {
 impl Judgement {
     /// Asks the judge. A direction whose path shows no end has no limit to make a claim of.
     pub fn of(
-        claim: Claim,
+        claim: RunClaim,
         tolerances: Tolerances,
         subject: &Subject,
         course: Option<DirectionCourse>,
     ) -> Result<Self, DocumentError> {
         tolerances.check()?;
-        let (evidence, verdict) = judge(&claim, &tolerances, subject)?;
+        let (evidence, verdict) = decide(&claim, &tolerances, subject)?;
         let verdict = verdict.after(&claim, course.as_ref());
         Ok(Self { claim, tolerances, evidence, verdict, course })
     }

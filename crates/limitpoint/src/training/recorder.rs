@@ -3,13 +3,13 @@
 use std::f64::consts::LN_10;
 
 use super::Metrics;
-use crate::diagnostics::{Probe, ProbeState};
+use crate::diagnostics::{Instrument, InstrumentState};
 use crate::observers::{Continue, Observer, Snapshot, Spacing};
 
 /// An observer that measures snapshots at the steps of its spacing, one row of named numbers each; the last step is
 /// always there. The columns are those of `metrics.csv`.
 pub struct Recorder {
-    probe: Probe,
+    probe: Instrument,
     spacing: Spacing,
     columns: Vec<String>,
     rows: Vec<Vec<f64>>,
@@ -29,7 +29,7 @@ pub(crate) struct Change<'a> {
 
 impl Recorder {
     /// An empty table: after the counters the columns of the probe, with the logarithm of the loss in base ten.
-    pub fn new(probe: Probe, spacing: Spacing) -> Self {
+    pub fn new(probe: Instrument, spacing: Spacing) -> Self {
         let base_ten = |name: &String| if name == "log_loss" { "log10_loss".to_owned() } else { name.clone() };
         let counters = ["step", "epoch", "log10_time"].map(str::to_owned);
         let columns = counters.into_iter().chain(probe.columns().iter().map(base_ten)).collect();
@@ -53,17 +53,17 @@ impl Recorder {
     }
 
     /// The rows so far, and what the probe remembers: enough to go on bit for bit.
-    pub fn state(&self) -> (Vec<Vec<f64>>, ProbeState) {
+    pub fn state(&self) -> (Vec<Vec<f64>>, InstrumentState) {
         (self.rows.clone(), self.probe.state())
     }
 
     /// What the probe remembers.
-    pub fn probe_state(&self) -> ProbeState {
+    pub fn probe_state(&self) -> InstrumentState {
         self.probe.state()
     }
 
     /// Takes up a saved state; every row has a number for every column.
-    pub fn restore(&mut self, rows: Vec<Vec<f64>>, probe: ProbeState) {
+    pub fn restore(&mut self, rows: Vec<Vec<f64>>, probe: InstrumentState) {
         self.rows = rows;
         self.probe.restore(probe);
     }

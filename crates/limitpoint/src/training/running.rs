@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::builder::Watching;
 use super::{DirectionPath, Recorder, TrainedRun, Training, TrainingError};
-use crate::diagnostics::ProbeState;
+use crate::diagnostics::InstrumentState;
 use crate::driver::{Process, ProcessState, advance, look};
 use crate::observers::{Anchor, Observer, Snapshot, StopReason, Stopper};
 use crate::params::ParamLayout;
@@ -44,7 +44,7 @@ pub struct TrainingState {
     /// Where the direction was last compared by a stop rule.
     pub anchor: Option<Anchor>,
     /// The rows recorded so far, and what the probe remembers.
-    pub recorded: Option<(Vec<Vec<f64>>, ProbeState)>,
+    pub recorded: Option<(Vec<Vec<f64>>, InstrumentState)>,
     /// The path of the direction so far.
     pub path: Option<DirectionPath>,
     /// Why the run is over, if it is.

@@ -1,7 +1,7 @@
 //! What is trained, and how: everything but the data.
 
 use super::{Trainer, TrainingError};
-use crate::certificates::{Claim, Measure};
+use crate::certificates::{RunClaim, Measure};
 use crate::data::{Dataset, Targets};
 use crate::driver::Batching;
 use crate::flows::Tolerance;
@@ -112,7 +112,7 @@ impl Setup {
     ///
     /// Linear models have the largest margin there is, networks a stationary one; in regression mirror descent and
     /// gradient descent in quadratic norms end at the solution of Xw = y nearest to their start.
-    pub fn claim(&self, data: &Dataset, norm: Option<&NormSpec>) -> Result<Claim, TrainingError> {
+    pub fn claim(&self, data: &Dataset, norm: Option<&NormSpec>) -> Result<RunClaim, TrainingError> {
         let refuse = |why: &str| TrainingError::NoClaim { why: why.to_owned() };
         let measure = norm.map_or_else(|| self.trainer.measure(), |norm| Some(Measure::Norm(norm.clone())));
         let measure =
@@ -121,11 +121,11 @@ impl Setup {
             (Targets::Values(_), true) => {
                 let why = "its limit in regression is known for mirror descent and quadratic norms only";
                 let potential = measure.potential().ok_or_else(|| refuse(why))?;
-                Ok(Claim::NearestSolution { potential })
+                Ok(RunClaim::NearestSolution { potential })
             }
             (Targets::Values(_), false) => Err(refuse("the limit of a network in regression is not known")),
-            (_, true) => Ok(Claim::LargestMargin { measure }),
-            (_, false) => Ok(Claim::StationaryMargin { measure }),
+            (_, true) => Ok(RunClaim::LargestMargin { measure }),
+            (_, false) => Ok(RunClaim::StationaryMargin { measure }),
         }
     }
 }

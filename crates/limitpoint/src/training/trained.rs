@@ -82,16 +82,16 @@ impl TrainedRun {
     where
         TrainingError: From<N::Error>,
     {
-        self.judge(Some(&norm.try_into()?), Tolerances::default())
+        self.decide(Some(&norm.try_into()?), Tolerances::default())
     }
 
     /// The same in the geometry of who trained.
     pub fn certify_own(&self) -> Result<Judgement, TrainingError> {
-        self.judge(None, Tolerances::default())
+        self.decide(None, Tolerances::default())
     }
 
     /// The same as exactly as one likes; without a norm, in the geometry of who trained.
-    pub fn judge(&self, norm: Option<&NormSpec>, tolerances: Tolerances) -> Result<Judgement, TrainingError> {
+    pub fn decide(&self, norm: Option<&NormSpec>, tolerances: Tolerances) -> Result<Judgement, TrainingError> {
         let claim = self.setup.claim(&self.data, norm)?;
         let start = matches!(self.data.targets, Targets::Values(_)).then_some(self.start.as_slice());
         let subject = Subject { data: &self.data, model: &self.setup.model, weights: &self.params, start };

@@ -3,7 +3,7 @@
 //! Its statements are `limitpoint::claims`, which `limitpoint reproduce B` runs; here each is a test, named by what it
 //! says. Forms that are wrong in print must be refuted.
 
-use limitpoint::diagnostics::{Probe, ProbeSpec, feature_bound};
+use limitpoint::diagnostics::{Instrument, InstrumentSpec, feature_bound};
 use limitpoint::driver::run;
 use limitpoint::losses::LossSpec;
 use limitpoint::models::ModelSpec;
@@ -66,8 +66,8 @@ fn a_recorded_margin_never_exceeds_its_recorded_bound() {
     let bound = feature_bound(&data.dense().unwrap(), &mut *NormSpec::L2.build_vector(6).unwrap());
     let schedule = ScheduleSpec::LinearBound { c: 1.0, feature_bound: Some(bound), cap: None, decay: 0.0 };
     let norms = [NormSpec::L2, NormSpec::L1, NormSpec::Linf, NormSpec::Lp { p: 4.0 / 3.0 }];
-    let spec = ProbeSpec { norms: norms.to_vec(), ..Default::default() };
-    let probe = Probe::new(&spec, objective.layout(), objective.homogeneity(), true).unwrap();
+    let spec = InstrumentSpec { norms: norms.to_vec(), ..Default::default() };
+    let probe = Instrument::new(&spec, objective.layout(), objective.homogeneity(), true).unwrap();
     let mut recorder = Recorder::new(probe, Spacing::Linear { every: 10 });
     let start = normal_start(&objective, 3, 1.0);
     let mut process = descent(objective, &OptimiserSpec::steepest(NormSpec::L2), &schedule, &start);

@@ -1,7 +1,7 @@
 //! Paper D: gradient flow and gradient descent maximise the ℓ2 margin.
 
 use limitpoint::data::{Dataset, Targets};
-use limitpoint::diagnostics::{Probe, ProbeSpec};
+use limitpoint::diagnostics::{Instrument, InstrumentSpec};
 use limitpoint::driver::{Process, run};
 use limitpoint::flows::{FlowSpec, Tolerance};
 use limitpoint::linalg::{Matrix, dot, norm2};
@@ -225,7 +225,7 @@ fn losses_of_ten_to_the_minus_ten_thousand_stay_in_range() {
     {
         let linear = *model == ModelSpec::Linear;
         let objective = objective(&separable_data(2, 6, 3, 1.0), model, &loss);
-        let spec = ProbeSpec {
+        let spec = InstrumentSpec {
             norms: vec![NormSpec::L1, NormSpec::L2, NormSpec::Linf, NormSpec::Spectral],
             potentials: vec![
                 PotentialSpec::Hyperbolic { lambda: 0.1 },
@@ -234,7 +234,7 @@ fn losses_of_ten_to_the_minus_ten_thousand_stay_in_range() {
             residual_tolerances: vec![0.0, 1e-3],
             ..Default::default()
         };
-        let probe = Probe::new(&spec, objective.layout(), objective.homogeneity(), linear).unwrap();
+        let probe = Instrument::new(&spec, objective.layout(), objective.homogeneity(), linear).unwrap();
         let mut recorder = Recorder::new(probe, Spacing::default());
         let start = normal_start(&objective, 2, 0.3);
         let mut process = descent(objective, &OptimiserSpec::steepest(NormSpec::L2), schedule, &start);

@@ -1,7 +1,7 @@
 //! Runs resume, repeat and fail as promised; no paper says so, every experiment needs it.
 
 use limitpoint::data::{Regression, Targets};
-use limitpoint::diagnostics::{Probe, ProbeSpec};
+use limitpoint::diagnostics::{Instrument, InstrumentSpec};
 use limitpoint::driver::{Advance, Batching, Descent, DescentState, Process, run};
 use limitpoint::engine::Compute;
 use limitpoint::losses::LossSpec;
@@ -176,8 +176,8 @@ fn an_ensemble_on_many_threads_is_the_ensemble_on_one() {
 fn recorder(process: &mut Descent, spacing: Spacing) -> Recorder {
     let objective = process.objective_mut();
     let potentials = vec![PotentialSpec::Hyperbolic { lambda: 0.1 }];
-    let spec = ProbeSpec { potentials, residual_tolerances: vec![1e-3], ..Default::default() };
-    let probe = Probe::new(&spec, objective.layout(), objective.homogeneity(), false).unwrap();
+    let spec = InstrumentSpec { potentials, residual_tolerances: vec![1e-3], ..Default::default() };
+    let probe = Instrument::new(&spec, objective.layout(), objective.homogeneity(), false).unwrap();
     Recorder::new(probe, spacing)
 }
 

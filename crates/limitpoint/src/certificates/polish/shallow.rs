@@ -32,13 +32,10 @@ pub(super) enum Ball {
 impl Ball {
     /// The ball of a norm, if it is one of the three.
     pub fn of(norm: &NormSpec) -> Option<Self> {
-        match norm {
-            NormSpec::L1 | NormSpec::L1Averaged => Some(Self::Diamond),
-            NormSpec::L2 | NormSpec::Frobenius => Some(Self::Round),
-            NormSpec::Linf => Some(Self::Cube),
-            NormSpec::Lp { p } if *p == 1.0 => Some(Self::Diamond),
-            NormSpec::Lp { p } if *p == 2.0 => Some(Self::Round),
-            NormSpec::Lp { p } if *p == f64::INFINITY => Some(Self::Cube),
+        match norm.exponent()? {
+            1.0 => Some(Self::Diamond),
+            2.0 => Some(Self::Round),
+            f64::INFINITY => Some(Self::Cube),
             _ => None,
         }
     }

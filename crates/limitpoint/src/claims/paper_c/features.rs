@@ -1,6 +1,6 @@
 //! J.1: sparse and dense features, and the margins of Table 2.
 
-use super::reformulation::judge;
+use super::reformulation::best_networks;
 use super::students::{MAPS, NORMS, Student, class, of, over_seeds, students};
 use crate::claims::arithmetic::larger;
 use crate::claims::statistics::mean;
@@ -146,7 +146,7 @@ fn features(lab: &Lab) -> Result<Outcome, ClaimError> {
     outcome.at_least("cube: active neurons, fewest", extreme(2).0, 95.0);
     // where gradient descent's neurons point: at the directions of the judge's solution, as the ℓ2 problem asks
     let first = of(&students, "gradient");
-    let best = judge(lab, first[0])?;
+    let best = best_networks(lab, first[0])?;
     let away = |w: [f64; 2]| {
         let angles =
             best[1].neurons.iter().map(|(b, _)| (w[0] * b[1] - w[1] * b[0]).atan2(w[0] * b[0] + w[1] * b[1]).abs());

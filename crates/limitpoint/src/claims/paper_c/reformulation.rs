@@ -21,7 +21,7 @@ pub(super) const CLAIMS: [Claim; 1] = [Claim {
 }];
 
 /// What the judge says of the margins per ℓ1, ℓ2 and ℓ3 norm of networks of any directions.
-pub(super) fn judge(lab: &Lab, student: &Student) -> Result<Arc<Vec<PlaneNetwork>>, ClaimError> {
+pub(super) fn best_networks(lab: &Lab, student: &Student) -> Result<Arc<Vec<PlaneNetwork>>, ClaimError> {
     lab.once("the best networks on the circle", || {
         let inputs = student.end.data.dense()?.into_owned();
         let signs = student.end.data.signs().map(<[f64]>::to_vec).unwrap_or_default();
@@ -63,7 +63,7 @@ fn reformulation(lab: &Lab) -> Result<Outcome, ClaimError> {
         }
         // Q is balanced up to its start, so what remains falls like ‖θ‖^{−α}
         outcome.at_most(format!("{map}: largest ||a_j| − ‖w_j‖| per largest of all, over seeds"), worst, 0.05);
-        let best = judge(lab, own[0])?;
+        let best = best_networks(lab, own[0])?;
         let bound = best[k].margin_bound(own[0].layer(1).len(), own[0].end.task.recipe.model.output_factor());
         let shares: Vec<f64> = own.iter().map(|s| s.last()[k] / bound).collect();
         outcome.at_most(

@@ -1,6 +1,6 @@
 //! Appendix I in training: what a run on the Mexican hat shows, and what stop rules and certificates say of it.
 
-use crate::certificates::{Claim as Certified, Doubt, Measure, Subject, Tolerances, Verdict, judge};
+use crate::certificates::{Doubt, Measure, RunClaim, Subject, Tolerances, Verdict, decide};
 use crate::claims::arithmetic::largest_fall;
 use crate::claims::{ClaimError, Finished, Lab, Outcome, Sketch};
 use crate::diagnostics::{DirectionCourse, angle};
@@ -87,9 +87,9 @@ pub(super) fn training(
 
 /// Every limit point is a KKT point, so the point alone is certified; with its path it is not a limit.
 fn stationary(outcome: &mut Outcome, end: &Finished, course: Option<DirectionCourse>) -> Result<(), ClaimError> {
-    let claim = Certified::StationaryMargin { measure: Measure::Norm(NormSpec::L2) };
+    let claim = RunClaim::StationaryMargin { measure: Measure::Norm(NormSpec::L2) };
     let subject = Subject { data: &end.data, model: &end.task.recipe.model, weights: &end.params, start: None };
-    let verdict = match judge(&claim, &Tolerances::default(), &subject) {
+    let verdict = match decide(&claim, &Tolerances::default(), &subject) {
         Ok((_, verdict)) => verdict,
         Err(error) => {
             outcome.push("certificate of the last point", "is made", error.to_string(), false);

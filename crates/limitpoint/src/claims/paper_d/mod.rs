@@ -27,6 +27,7 @@
 
 mod chain;
 mod classes;
+mod courses;
 mod descent;
 mod descent_rates;
 mod descent_runs;

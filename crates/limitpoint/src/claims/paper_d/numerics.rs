@@ -1,6 +1,6 @@
 //! Appendix K: how losses far below the smallest double are computed, and how far down that reaches.
 
-use super::training::{LEVELS, courses};
+use super::courses::{LEVELS, courses};
 use crate::claims::arithmetic::larger;
 use crate::claims::{Claim, ClaimError, Lab, Outcome};
 use crate::losses::LossSpec;

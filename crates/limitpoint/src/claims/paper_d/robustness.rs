@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::training::{KEPT, LEVELS, courses};
+use super::courses::{KEPT, LEVELS, courses};
 use crate::claims::arithmetic::{rising, smaller};
 use crate::claims::outcome::decimals;
 use crate::claims::{Claim, ClaimError, Lab, Outcome, robust_accuracy};

@@ -2,7 +2,7 @@
 
 use super::settings::{setting_of, swept};
 use super::words::{count, list};
-use crate::experiments::record::{ExperimentRecord, FailureKind, RunRecord};
+use crate::experiments::{ExperimentRecord, FailureKind, RunRecord};
 
 /// Settings and seeds named in a row.
 const NAMED: usize = 4;
@@ -62,9 +62,9 @@ fn without_numbers(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::experiments::RunRecord;
     use crate::experiments::analysis::analyse;
     use crate::experiments::analysis::tests::{record, run};
-    use crate::experiments::record::RunRecord;
 
     fn at(optimiser: &str, rate: &str, seed: u64, stop: &str, margin: f64) -> RunRecord {
         let (healthy, failed) = (stop.is_empty(), !stop.is_empty());

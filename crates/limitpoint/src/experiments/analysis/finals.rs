@@ -1,6 +1,6 @@
 //! Final values of a group: the last row of every run that did not fail, taken over the seeds.
 
-use crate::experiments::record::{ExperimentRecord, Group, RunRecord};
+use crate::experiments::{ExperimentRecord, Group, RunRecord};
 
 /// Mean and range of the finite ones among some numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::finals::{Finals, counted, runs};
 use super::settings::{setting_of, swept};
-use crate::experiments::record::{Band, ExperimentRecord, Group, Metrics, RunRecord};
+use crate::experiments::{Band, ExperimentRecord, Group, Metrics, RunRecord};
 
 /// Gathers runs with the same optimiser at the same point of the sweep, in the order of the record.
 pub(super) fn groups(record: &ExperimentRecord) -> Vec<Group> {

@@ -21,7 +21,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use super::record::{Analysis, ExperimentRecord, FailedRun};
+use super::{Analysis, ExperimentRecord, FailedRun};
 
 /// Draws conclusions from an experiment; reads nothing but the record, so the same record gives the same words.
 ///

@@ -2,7 +2,7 @@
 //!
 //! A sweep over optimisers is none in this sense: `optimiser=sign,adam` makes runs that are compared with each other.
 
-use crate::experiments::record::{ExperimentRecord, RunRecord};
+use crate::experiments::{ExperimentRecord, RunRecord};
 
 /// The keys that take several values for one and the same optimiser, in order of appearance.
 pub(super) fn swept(record: &ExperimentRecord) -> Vec<&str> {

@@ -3,7 +3,7 @@
 use super::finals::{Finals, is_own, keys};
 use super::summary::shares_first;
 use super::words::{norm_name, scientific, share};
-use crate::experiments::record::{ExperimentRecord, Group, Standing, StandingCell, StandingColumn, StandingRow};
+use crate::experiments::{ExperimentRecord, Group, Standing, StandingCell, StandingColumn, StandingRow};
 
 /// The most groups that have a row each.
 const MOST_ROWS: usize = 24;
@@ -102,7 +102,7 @@ fn portion(margin: f64, whole: f64) -> f64 {
 mod tests {
     use crate::experiments::analysis::analyse;
     use crate::experiments::analysis::tests::{of, record, run, two_by_two};
-    use crate::experiments::record::{ReferenceLine, RunRecord};
+    use crate::experiments::{ReferenceLine, RunRecord};
 
     #[test]
     fn cells_are_shares_of_the_largest_or_of_the_exact_optimum() {

@@ -2,7 +2,7 @@
 
 use super::finals::{Finals, counted, keys};
 use super::words::{norm_name, percent, scientific};
-use crate::experiments::record::{ExperimentRecord, Group, Summary, SummaryCell, SummaryColumn, SummaryRow};
+use crate::experiments::{ExperimentRecord, Group, Summary, SummaryCell, SummaryColumn, SummaryRow};
 
 /// Two means this close, relative to the larger, share the first place.
 pub(super) const TIE: f64 = 1e-12;

@@ -3,7 +3,7 @@
 use super::finals::{Finals, keys};
 use super::settings::swept;
 use super::words::norm_name;
-use crate::experiments::record::{ExperimentRecord, Group, Metrics, RunRecord, Sweep, SweepLine, SweepPanel};
+use crate::experiments::{ExperimentRecord, Group, Metrics, RunRecord, Sweep, SweepLine, SweepPanel};
 
 /// What a panel shows of a run.
 enum Quantity {
@@ -128,9 +128,9 @@ fn is_geometric(places: &[f64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::is_geometric;
+    use crate::experiments::RunRecord;
     use crate::experiments::analysis::analyse;
     use crate::experiments::analysis::tests::{record, run};
-    use crate::experiments::record::RunRecord;
 
     #[test]
     fn lines_are_means_over_all_else_in_the_order_of_the_values() {

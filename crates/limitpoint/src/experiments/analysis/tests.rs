@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::analyse;
 use super::words::{norm_name, power_of_ten, share};
-use crate::experiments::record::{Analysis, ExperimentRecord, Finding, Metrics, RunRecord};
+use crate::experiments::{Analysis, ExperimentRecord, Finding, Metrics, RunRecord};
 
 pub(super) fn table(columns: &[(&str, &[f64])]) -> Metrics {
     Metrics {

@@ -19,11 +19,12 @@
 
 use std::f64::consts::SQRT_2;
 
+use super::super::ReferenceError;
 use super::dense::{place, places};
 use super::program::{Affine, Cone, Program};
-use crate::linalg::{Eigen, LinalgError};
-use crate::norms::{BlockNorm, NormSpec};
-use crate::params::{Block, ParamLayout};
+use crate::linalg::Eigen;
+use crate::norms::{Canonical, NormPart, NormSpec, PlainNorm, Rule};
+use crate::params::ParamLayout;
 
 /// A norm of some of the trainable entries, which are numbered without the frozen ones.
 #[derive(Debug, Clone)]
@@ -60,63 +61,44 @@ pub(super) struct Shape {
 }
 
 impl Part {
-    /// The tree of a norm on a layout; semantics as [`NormSpec::build`], which has already accepted the pair.
-    pub fn of(norm: &NormSpec, layout: &ParamLayout) -> Result<Self, LinalgError> {
+    /// The tree of a norm on a layout.
+    pub fn of(norm: &NormSpec, layout: &ParamLayout) -> Result<Self, ReferenceError> {
+        let Canonical { rule, parts } = norm.canonical(layout)?;
         let mut first = 0;
-        let mut blocks = Vec::new();
-        for block in layout.trainable() {
-            blocks.push((first, block));
-            first += block.len();
+        let mut weighted = Vec::with_capacity(parts.len());
+        for part in &parts {
+            weighted.push((part.weight, Self::plain(part, first)?));
+            first += part.len();
         }
-        let every = |part: &NormSpec| -> Result<Vec<(f64, Self)>, LinalgError> {
-            blocks.iter().map(|(first, block)| Ok((1.0, Self::of_block(part, *first, block)?))).collect()
-        };
-        let chosen = |entries: &[BlockNorm]| -> Result<Vec<(f64, Self)>, LinalgError> {
-            let find = |name: &str| entries.iter().find(|entry| entry.block == name);
-            let choose =
-                |name: &str| find(name).or_else(|| find("*")).expect("building the norm refused a missing block");
-            let part = |(first, block): &(usize, &Block)| {
-                let entry = choose(&block.name);
-                Ok((entry.weight, Self::of_block(&entry.norm, *first, block)?))
-            };
-            blocks.iter().map(part).collect()
-        };
-        match norm {
-            NormSpec::Max { blocks } => Ok(Self::Max(chosen(blocks)?)),
-            NormSpec::Sum { blocks } => Ok(Self::Sum(chosen(blocks)?)),
-            NormSpec::Spectral | NormSpec::GroupL2Inf => Ok(Self::Max(every(norm)?)),
-            NormSpec::Nuclear | NormSpec::GroupL21 => Ok(Self::Sum(every(norm)?)),
-            _ => Self::elementary(norm, Shape { first: 0, rows: first, cols: 1 }),
-        }
+        Ok(match (<[(f64, Self); 1]>::try_from(weighted), rule) {
+            (Ok([(1.0, part)]), _) => part,
+            (Ok(one), _) => Self::Max(one.into()),
+            (Err(several), Rule::Max) => Self::Max(several),
+            (Err(several), Rule::Sum) => Self::Sum(several),
+        })
     }
 
-    fn of_block(norm: &NormSpec, first: usize, block: &Block) -> Result<Self, LinalgError> {
-        Self::elementary(norm, Shape { first, rows: block.rows, cols: block.cols })
-    }
-
-    fn elementary(norm: &NormSpec, shape: Shape) -> Result<Self, LinalgError> {
-        let Shape { first, rows, cols } = shape;
-        let entries = || (first..first + rows * cols).collect::<Vec<usize>>();
+    /// One part without its weight; its entries are numbered from `first` on.
+    fn plain(part: &NormPart, first: usize) -> Result<Self, ReferenceError> {
+        let NormPart { rows, cols, .. } = *part;
+        let entries = || (first..first + part.len()).collect::<Vec<usize>>();
         let by_row = || {
             let row = |i: usize| (first + i * cols..first + (i + 1) * cols).collect();
             (0..rows).map(|i| (1.0, Self::Euclidean(row(i)))).collect::<Vec<_>>()
         };
-        Ok(match norm {
-            NormSpec::L1 | NormSpec::L1Averaged => Self::AbsoluteSum(entries()),
-            NormSpec::Lp { p } if *p == 1.0 => Self::AbsoluteSum(entries()),
-            NormSpec::L2 | NormSpec::Frobenius => Self::Euclidean(entries()),
-            NormSpec::Lp { p } if *p == 2.0 => Self::Euclidean(entries()),
-            NormSpec::Linf => Self::AbsoluteMax(entries()),
-            NormSpec::Lp { p } if p.is_infinite() => Self::AbsoluteMax(entries()),
-            NormSpec::Lp { p } => Self::Power(*p, entries()),
-            NormSpec::Quadratic { diagonal } => {
+        Ok(match &part.norm {
+            PlainNorm::L1 => Self::AbsoluteSum(entries()),
+            PlainNorm::L2 => Self::Euclidean(entries()),
+            PlainNorm::Linf => Self::AbsoluteMax(entries()),
+            PlainNorm::Lp(p) => Self::Power(*p, entries()),
+            PlainNorm::Quadratic(diagonal) => {
                 let form = |power: f64| {
                     let entry = |(i, d): (usize, &f64)| vec![(first + i, d.powf(power))];
                     diagonal.iter().enumerate().map(entry).collect::<Vec<_>>()
                 };
                 Self::Quadratic(form(0.5), form(-0.5))
             }
-            NormSpec::QuadraticDense { matrix } => {
+            PlainNorm::QuadraticDense(matrix) => {
                 // D = Q diag(λ) Qᵀ, F = diag(√λ) Qᵀ, F⁻ᵀ = diag(1/√λ) Qᵀ
                 let mut eigen = Eigen::new(matrix.len());
                 eigen.factor(&matrix.concat())?;
@@ -129,14 +111,10 @@ impl Part {
                 };
                 Self::Quadratic(form(0.5), form(-0.5))
             }
-            NormSpec::Spectral | NormSpec::Nuclear if rows == 1 || cols == 1 => Self::Euclidean(entries()),
-            NormSpec::Spectral => Self::Spectral(shape),
-            NormSpec::Nuclear => Self::Nuclear(shape),
-            NormSpec::GroupL21 => Self::Sum(by_row()),
-            NormSpec::GroupL2Inf => Self::Max(by_row()),
-            NormSpec::Max { .. } | NormSpec::Sum { .. } => {
-                unreachable!("compositions are not nested: building the norm refused it")
-            }
+            PlainNorm::Spectral => Self::Spectral(Shape { first, rows, cols }),
+            PlainNorm::Nuclear => Self::Nuclear(Shape { first, rows, cols }),
+            PlainNorm::GroupL21 => Self::Sum(by_row()),
+            PlainNorm::GroupL2Inf => Self::Max(by_row()),
         })
     }
 

@@ -58,14 +58,14 @@ impl<'a> LossPath<'a> {
         Self { rows, y: barrier.start.clone(), barrier, iterations: 0 }
     }
 
-    /// Follows the path to κ and μ → 0. Shows v at every μ to `judge`, which says when it is good enough. Returns the
+    /// Follows the path to κ and μ → 0. Shows v at every μ to `enough`, which says when it is good enough. Returns the
     /// number of linear systems solved.
-    fn follow(mut self, kappa: f64, judge: &mut dyn FnMut(&[f64]) -> bool) -> usize {
+    fn follow(mut self, kappa: f64, enough: &mut dyn FnMut(&[f64]) -> bool) -> usize {
         let mut mu = 1.0;
         let mut present = kappa.min(1.0);
         loop {
             let central = self.centre(present, mu);
-            if (present >= kappa && judge(&self.y[..self.rows.cols])) || central.is_none() || mu < SMALLEST {
+            if (present >= kappa && enough(&self.y[..self.rows.cols])) || central.is_none() || mu < SMALLEST {
                 return self.iterations;
             }
             let (next, colder) = (REDUCTION * mu, kappa.min((REDUCTION * mu).recip()));
@@ -184,7 +184,7 @@ pub(in super::super) fn minimise_loss(
     norm: &NormSpec,
     layout: &ParamLayout,
     kappa: f64,
-    judge: &mut dyn FnMut(&[f64]) -> bool,
+    enough: &mut dyn FnMut(&[f64]) -> bool,
 ) -> Result<usize, ReferenceError> {
-    Ok(LossPath::new(rows, &Part::of(norm, layout)?).follow(kappa, judge))
+    Ok(LossPath::new(rows, &Part::of(norm, layout)?).follow(kappa, enough))
 }

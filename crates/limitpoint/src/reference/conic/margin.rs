@@ -5,7 +5,6 @@ use super::ball::Part;
 use super::scaled::{Posed, Scaled};
 use super::{GOOD, Solver};
 use crate::linalg::{Matrix, dot};
-use crate::norms::NormSpec;
 
 /// Times that a margin far below the size of the rows is looked at more closely.
 const ZOOMS: usize = 2;
@@ -40,8 +39,10 @@ pub(in super::super) fn solve_margin_conic(
             break;
         }
         if problem.semidefinite {
-            let nuclear = problem.norm == NormSpec::Nuclear;
-            search.attempt(solver, &if nuclear { scaled.dual(&ball) } else { scaled.semidefinite(&ball) })?;
+            search.attempt(
+                solver,
+                &if problem.measures_trace() { scaled.dual(&ball) } else { scaled.semidefinite(&ball) },
+            )?;
             continue;
         }
         for dual in [dual < primal, dual >= primal] {

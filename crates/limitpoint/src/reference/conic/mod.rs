@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! norm on a layout ──► ball ──┐
-//!                             ├──► program ──► path (dense) or general (Clarabel) ──► polish ──► judged by its bracket
+//!                             ├──► program ──► path (dense) or general (Clarabel) ──► polish ──► measured by its bracket
 //! margin | minimum_norm ──────┘
 //! ```
 //!
@@ -26,6 +26,7 @@
 //! | `barrier`, `loss_path` | the smallest exponential loss in a ball, by a method of its own |
 //! | `dense` | small dense matrices |
 
+mod arithmetic;
 mod ball;
 mod barrier;
 mod dense;
@@ -71,24 +72,24 @@ impl Solver {
     /// Both, in the order in which they are tried.
     const ALL: [Self; 2] = [Self::Dense, Self::General];
 
-    /// Solves a program, polishes the answer and shows every point to `judge`, which says the relative gap of the best
+    /// Solves a program, polishes the answer and shows every point to `gap_of`, which says the relative gap of the best
     /// point so far. Returns the iterations.
     ///
     /// Polishing stops at a gap of `ROUNDING`, or at `GOOD` once a step no longer halves it.
     fn attempt(
         self,
         program: &Program,
-        judge: &mut dyn FnMut(&Point) -> Result<f64, ReferenceError>,
+        gap_of: &mut dyn FnMut(&Point) -> Result<f64, ReferenceError>,
     ) -> Result<usize, ReferenceError> {
         let (point, mut iterations) = match self {
             Self::Dense => path::follow::<f64>(program)?,
             Self::General => general::solve(program)?,
         };
-        let mut last = judge(&point)?;
+        let mut last = gap_of(&point)?;
         let mut failure = None;
         polish::polish(program, &point, STEPS, |point| {
             iterations += 1;
-            let gap = judge(point).unwrap_or_else(|error| {
+            let gap = gap_of(point).unwrap_or_else(|error| {
                 failure = Some(error);
                 0.0
             });

@@ -25,7 +25,7 @@
 //! The regularisation δ makes it a proximal step, which stays well defined where the solution or its multipliers are
 //! not unique and costs no accuracy where they are: the right-hand side is exact. A bound that would be crossed stops
 //! the step and is taken up, one with a negative multiplier is let go. Nothing here decides whether a step was good:
-//! every point goes to the caller's judge.
+//! every point is shown to the caller.
 
 use std::ops::Range;
 
@@ -72,9 +72,9 @@ struct Eigenbasis {
     weights: Vec<f64>,
 }
 
-/// Takes up to `steps` Newton steps from `point` and shows every point on the way to `judge`, which says whether it is
+/// Takes up to `steps` Newton steps from `point` and shows every point on the way to `enough`, which says whether it is
 /// good enough to stop.
-pub(super) fn polish(program: &Program, point: &Point, steps: usize, mut judge: impl FnMut(&Point) -> bool) {
+pub(super) fn polish(program: &Program, point: &Point, steps: usize, mut enough: impl FnMut(&Point) -> bool) {
     if program.width() > 2 * LARGEST {
         return;
     }
@@ -102,7 +102,7 @@ pub(super) fn polish(program: &Program, point: &Point, steps: usize, mut judge: 
             return;
         }
         s = program.rows.iter().map(|row| row.at(&x)).collect();
-        if judge(&Point { x: x.clone(), z: z.clone() }) {
+        if enough(&Point { x: x.clone(), z: z.clone() }) {
             return;
         }
         if fraction == 1.0 {

@@ -13,12 +13,14 @@
 //! its relative gap is at most `GAP`, when it has not improved for `PATIENCE` steps, or after `ITERATIONS`. The best v
 //! and the best x seen are returned, each on its own.
 
+mod arrows;
 mod ball;
 mod kkt;
 
+use arrows::Arrows;
 pub(super) use ball::BallSpec;
 use ball::{Ball, BallStep};
-use kkt::{Arrows, Change, Kkt, RightHandSide};
+use kkt::{Change, Kkt, RightHandSide};
 
 use crate::linalg::{Matrix, add_scaled, dot};
 

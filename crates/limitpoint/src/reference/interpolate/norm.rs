@@ -3,7 +3,7 @@
 use super::equations::{Equations, relative_residual};
 use super::{Interpolation, potential};
 use crate::linalg::{Matrix, add_scaled, dot, max_abs, norm2};
-use crate::norms::NormSpec;
+use crate::norms::{NormSpec, PlainNorm};
 use crate::params::ParamLayout;
 use crate::potentials::{PotentialSpec, QuadraticWeights};
 use crate::reference::ReferenceError;
@@ -33,7 +33,7 @@ pub(super) fn minimise(
     let size = max_abs(&targets);
     let unit: Vec<f64> = if size > 0.0 { targets.iter().map(|t| t / size).collect() } else { targets.clone() };
     let equations = Equations::new(matrix, unit)?;
-    let (mut change, mut multipliers, iterations) = match smooth(spec) {
+    let (mut change, mut multipliers, iterations) = match smooth(spec, layout)? {
         _ if size == 0.0 => (vec![0.0; layout.len()], vec![0.0; x.rows], 0),
         Some(smooth) => {
             let found = potential::minimise(&equations.matrix, &equations.targets, &smooth, layout, None)?;
@@ -68,15 +68,22 @@ pub(super) fn minimise(
 }
 
 /// A potential that grows with the norm, if the norm is smooth.
-fn smooth(spec: &NormSpec) -> Option<PotentialSpec> {
-    Some(match spec {
-        NormSpec::L2 | NormSpec::Frobenius => PotentialSpec::Euclidean,
-        NormSpec::Lp { p: 2.0 } => PotentialSpec::Euclidean,
-        NormSpec::Lp { p } if *p > 1.0 && *p < 2.0 => PotentialSpec::SquaredLp { p: *p },
-        NormSpec::Lp { p } if *p > 2.0 && *p <= LARGEST_POWER => PotentialSpec::Smoothed { p: *p, lambda: 0.0 },
-        NormSpec::Quadratic { diagonal } => PotentialSpec::Quadratic(QuadraticWeights::Diagonal(diagonal.clone())),
-        NormSpec::QuadraticDense { matrix } => PotentialSpec::Quadratic(QuadraticWeights::Matrix(matrix.clone())),
-        _ => return None,
+fn smooth(spec: &NormSpec, layout: &ParamLayout) -> Result<Option<PotentialSpec>, ReferenceError> {
+    // a factor changes nothing: the argument of the minimum is the same
+    let parts = spec.canonical(layout)?.parts;
+    let [part] = &parts[..] else { return Ok(None) };
+    Ok(match &part.norm {
+        PlainNorm::L2 => Some(PotentialSpec::Euclidean),
+        PlainNorm::Lp(p) if *p < 2.0 => Some(PotentialSpec::SquaredLp { p: *p }),
+        PlainNorm::Lp(p) => (*p <= LARGEST_POWER).then_some(PotentialSpec::Smoothed { p: *p, lambda: 0.0 }),
+        PlainNorm::Quadratic(diagonal) => Some(PotentialSpec::Quadratic(QuadraticWeights::Diagonal(diagonal.clone()))),
+        PlainNorm::QuadraticDense(matrix) => Some(PotentialSpec::Quadratic(QuadraticWeights::Matrix(matrix.clone()))),
+        PlainNorm::L1
+        | PlainNorm::Linf
+        | PlainNorm::Spectral
+        | PlainNorm::Nuclear
+        | PlainNorm::GroupL21
+        | PlainNorm::GroupL2Inf => None,
     })
 }
 

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use super::equations::Equations;
 use crate::linalg::{Eigen, Matrix, max_abs};
-use crate::params::ParamLayout;
+use crate::params::{Block, ParamLayout, assign};
 use crate::potentials::PotentialSpec;
+use crate::reference::ReferenceError;
 
 /// The largest condition that a flat potential may give to H, see `newton`.
 const CONDITION: f64 = 1e12;
@@ -31,15 +32,15 @@ pub(super) struct Pieces {
 
 impl Pieces {
     /// The kinds of a potential that fits the layout.
-    pub fn of(spec: &PotentialSpec, layout: &ParamLayout) -> Self {
-        let part = |block: &crate::params::Block| {
-            let own = match spec {
-                PotentialSpec::Layers { blocks } => {
-                    let named = |name: &str| blocks.iter().find(|entry| entry.block == name);
-                    named(&block.name).or_else(|| named("*")).map_or(spec, |entry| &entry.potential)
-                }
-                _ => spec,
-            };
+    pub fn of(spec: &PotentialSpec, layout: &ParamLayout) -> Result<Self, ReferenceError> {
+        let own: Vec<(&Block, &PotentialSpec)> = match spec {
+            PotentialSpec::Layers { blocks } => {
+                let assigned = assign(layout, blocks, |entry| &entry.block)?;
+                assigned.into_iter().map(|(block, entry)| (block, &entry.potential)).collect()
+            }
+            whole => layout.trainable().map(|block| (block, whole)).collect(),
+        };
+        let part = |(block, own): (&Block, &PotentialSpec)| {
             let kind = match own {
                 PotentialSpec::Entropy => Kind::Positive,
                 PotentialSpec::SpectralEntropy => Kind::Definite(block.rows),
@@ -48,7 +49,7 @@ impl Pieces {
             };
             (block.range(), kind)
         };
-        Self { length: layout.len(), parts: layout.trainable().map(part).collect() }
+        Ok(Self { length: layout.len(), parts: own.into_iter().map(part).collect() })
     }
 
     /// The blocks that are flat at 0.

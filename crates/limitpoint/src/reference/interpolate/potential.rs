@@ -29,7 +29,7 @@ pub(super) fn minimise(
         held.copy_from_slice(start);
         layout.trainable().for_each(|block| held[block.range()].fill(0.0));
     }
-    let pieces = Pieces::of(spec, layout);
+    let pieces = Pieces::of(spec, layout)?;
     let mut matrix = x.clone();
     let symmetric = pieces.restrict(&mut matrix);
     let targets: Vec<f64> = y.iter().enumerate().map(|(i, y)| y - dot(x.row(i), &held)).collect();

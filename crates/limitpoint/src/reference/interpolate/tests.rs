@@ -3,7 +3,7 @@
 use super::*;
 use crate::linalg::{add_scaled, dot, matmul_nt, norm2};
 use crate::numeric::{RandomStream, Streams};
-use crate::params::Block;
+use crate::params::{Block, assign};
 use crate::potentials::{PotentialError, QuadraticWeights};
 
 /// Every example on a vector, on two blocks and on square blocks with a frozen one, where it fits.
@@ -52,8 +52,10 @@ fn weights(spec: &PotentialSpec, layout: &ParamLayout, stream: &mut RandomStream
         stream.fill_normal(slice);
         let own = match spec {
             PotentialSpec::Layers { blocks } => {
-                let named = |name: &str| blocks.iter().find(|entry| entry.block == name);
-                &named(&block.name).or_else(|| named("*")).unwrap().potential
+                let own = assign(layout, blocks, |entry| &entry.block).unwrap();
+                own.iter()
+                    .find(|(other, _)| *other == block)
+                    .map_or(&PotentialSpec::Euclidean, |(_, own)| &own.potential)
             }
             other => other,
         };
@@ -172,7 +174,7 @@ fn no_feasible_change_lowers_the_objective() {
         let target = InterpolationTarget::Potential(spec.clone());
         let found =
             interpolate(&problem.x, &problem.y, &target, layout, start).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let pieces = pieces::Pieces::of(spec, layout);
+        let pieces = pieces::Pieces::of(spec, layout).unwrap();
         let mut matrix = problem.x.clone();
         pieces.restrict(&mut matrix);
         let still = equations::Equations::new(matrix, vec![0.0; problem.x.rows]).unwrap();

@@ -149,7 +149,7 @@ fn stroke(root: &Area, corners: Vec<(i32, i32)>, outline: &Outline) -> Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fingerprint::{Geometry, NetworkEvidence, Pace, Phase};
+    use crate::fingerprint::{Candidate, NetworkEvidence, Pace, Phase};
 
     fn phase(geometry: Option<&str>, shares: &[f64]) -> Phase {
         Phase {
@@ -165,7 +165,7 @@ mod tests {
     fn found(phases: Vec<Phase>) -> Fingerprint {
         Fingerprint {
             optimiser: "adam".to_owned(),
-            geometries: Geometry::candidates(),
+            geometries: Candidate::usual(),
             pace: Pace { stages: Vec::new() },
             runs: Vec::new(),
             phases,

@@ -4,7 +4,7 @@ use super::{NAMED, table};
 use crate::experiments::analysis::failures::kinds;
 use crate::experiments::analysis::finals::{Finals, counted};
 use crate::experiments::analysis::words::{count, list, power_of_ten};
-use crate::experiments::record::{ExperimentRecord, Finding, Group};
+use crate::experiments::{ExperimentRecord, Finding, Group};
 
 /// log₁₀ of the smallest number a float holds with full precision.
 const LOG10_SMALLEST_FLOAT: f64 = -307.65;

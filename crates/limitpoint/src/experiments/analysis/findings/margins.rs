@@ -4,7 +4,7 @@ use super::{NAMED, table};
 use crate::experiments::analysis::finals::{Finals, counted, is_named, keys};
 use crate::experiments::analysis::summary::shares_first;
 use crate::experiments::analysis::words::{count, list, norm_name, power_of_ten, scientific, share};
-use crate::experiments::record::{ExperimentRecord, Finding, Group};
+use crate::experiments::{ExperimentRecord, Finding, Group};
 
 /// What is expected, behind every contest theory has a word in.
 const THEORY: &str = " Theory: steepest descent in a norm heads for the largest margin of its own norm (linear models: \

@@ -5,7 +5,7 @@ use std::f64::consts::LN_10;
 use super::{NAMED, table};
 use crate::experiments::analysis::finals::{Finals, counted};
 use crate::experiments::analysis::words::list;
-use crate::experiments::record::{ExperimentRecord, Finding, Group, RunRecord};
+use crate::experiments::{ExperimentRecord, Finding, Group, RunRecord};
 
 /// One finding over all groups whose loss fell by more in a step than their memory of gradients can follow.
 pub(super) fn outrun(record: &ExperimentRecord, groups: &[Group]) -> Option<Finding> {

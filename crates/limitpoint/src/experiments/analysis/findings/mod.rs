@@ -9,7 +9,7 @@ mod memory;
 mod shape;
 mod soft_margins;
 
-use crate::experiments::record::{ExperimentRecord, Finding, Group, Table};
+use crate::experiments::{ExperimentRecord, Finding, Group, Table};
 
 /// The most names in the lines of a finding; its table has all.
 const NAMED: usize = 3;

@@ -3,7 +3,7 @@
 use super::{NAMED, table};
 use crate::experiments::analysis::finals::{Finals, counted, geometry, keys};
 use crate::experiments::analysis::words::{count, list, percent, share};
-use crate::experiments::record::{ExperimentRecord, Finding, Group, Table};
+use crate::experiments::{ExperimentRecord, Finding, Group, Table};
 
 /// Which optimiser left most weights small, block by block.
 pub(super) fn sparsity(record: &ExperimentRecord, groups: &[Group]) -> Option<Finding> {

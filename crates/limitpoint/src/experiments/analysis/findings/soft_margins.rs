@@ -3,7 +3,7 @@
 use super::{NAMED, table};
 use crate::experiments::analysis::finals::{counted, geometry};
 use crate::experiments::analysis::words::{list, norm_name};
-use crate::experiments::record::{ExperimentRecord, Finding, Group, Metrics};
+use crate::experiments::{ExperimentRecord, Finding, Group, Metrics};
 
 /// Falls below this share of the largest value so far count as none: rounding in single precision makes such.
 const SMALLEST_FALL: f64 = 1e-6;

@@ -4,9 +4,9 @@
 //! FOLDER/claim.json   {"host": "…", "process": 4711, "since": 1790000000, "token": "…"}
 //! ```
 //!
-//! The owner keeps the file locked as long as it lives; the system gives the lock up with the process, so that a claim
+//! The owner keeps the file locked as long as it lives; the system gives the lock up with the process, so that a hold
 //! of a killed process on the same machine can be taken over at once. Where a lock does not reach other machines, the
-//! file's modification time, which the owner renews every few seconds, says that it is alive: a claim of another host
+//! file's modification time, which the owner renews every few seconds, says that it is alive: a hold of another host
 //! is respected until it has not been renewed for [`LEASE`]. The file is removed when the owner is done.
 
 use std::fmt;
@@ -23,17 +23,17 @@ use serde::{Deserialize, Serialize};
 use super::files::RecordError;
 
 /// Name of the file.
-pub(super) const CLAIM_FILE: &str = "claim.json";
-/// A claim of another host is void when it was not renewed for this long.
+pub(super) const HOLD_FILE: &str = "claim.json";
+/// A hold of another host is void when it was not renewed for this long.
 const LEASE: Duration = Duration::from_secs(60);
 /// Distance between renewals.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// How often a claim is tried for when its file comes and goes.
+/// How often a hold is tried for when its file comes and goes.
 const ATTEMPTS: usize = 100;
 /// Attempts after which a lock is no passing one.
 const PATIENCE: usize = 10;
 
-/// Who holds a claim.
+/// Who holds a hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// Name of the machine.
@@ -42,7 +42,7 @@ pub struct Owner {
     pub process: u32,
     /// Seconds since 1970, UTC.
     pub since: u64,
-    /// What tells this claim from any other.
+    /// What tells this hold from any other.
     #[serde(default)]
     pub token: String,
 }
@@ -68,17 +68,17 @@ impl fmt::Display for Owner {
 }
 
 /// The right to write in a folder; given back when it is dropped.
-pub(super) struct Claim {
+pub(super) struct Hold {
     path: PathBuf,
     _file: File,
     heart: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-impl Claim {
-    /// Claims a folder that exists; an error that names the owner if somebody else has it.
+impl Hold {
+    /// Takes hold of a folder that exists; an error that names the owner if somebody else has it.
     pub fn take(folder: &Path) -> Result<Self, RecordError> {
-        let path = folder.join(CLAIM_FILE);
-        let io = |source| RecordError::io("claim the folder by", &path, source);
+        let path = folder.join(HOLD_FILE);
+        let io = |source| RecordError::io("take hold of the folder by", &path, source);
         let me = Owner::this_process();
         let text = serde_json::to_string(&me).map_err(|error| RecordError::refused(&path, error.to_string()))? + "\n";
         for attempt in 1..=ATTEMPTS {
@@ -98,7 +98,7 @@ impl Claim {
                         continue;
                     }
                     let owner = Box::new(owner.unwrap_or_else(Owner::unknown));
-                    return Err(RecordError::Claimed { folder: folder.to_path_buf(), owner });
+                    return Err(RecordError::Held { folder: folder.to_path_buf(), owner });
                 }
                 // a file system without locks: only the lease counts
                 Err(TryLockError::Error(error)) if no_locks(&error) => false,
@@ -109,7 +109,7 @@ impl Claim {
                 && age(&file) < LEASE
                 && names(&path, &owner)
             {
-                return Err(RecordError::Claimed { folder: folder.to_path_buf(), owner: Box::new(owner) });
+                return Err(RecordError::Held { folder: folder.to_path_buf(), owner: Box::new(owner) });
             }
             let written = file
                 .set_len(0)
@@ -126,19 +126,19 @@ impl Claim {
                 return Ok(Self { path, _file: file, heart });
             }
         }
-        Err(RecordError::refused(&path, "comes and goes: many processes claim this folder; try again"))
+        Err(RecordError::refused(&path, "comes and goes: many processes want this folder; try again"))
     }
 
-    /// Who holds a folder at this moment, as far as its claim says.
+    /// Who holds a folder at this moment, as far as its hold says.
     pub fn owner(folder: &Path) -> Option<Owner> {
-        let mut file = File::open(folder.join(CLAIM_FILE)).ok()?;
+        let mut file = File::open(folder.join(HOLD_FILE)).ok()?;
         let owner = read_owner(&mut file)?;
         let held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         (held || (owner.host != host() && age(&file) < LEASE)).then_some(owner)
     }
 }
 
-impl Drop for Claim {
+impl Drop for Hold {
     fn drop(&mut self) {
         // removed while it is still locked, so that nobody takes it over in between
         let _ = fs::remove_file(&self.path);
@@ -169,7 +169,7 @@ fn read_owner(file: &mut File) -> Option<Owner> {
     serde_json::from_str(&text).ok()
 }
 
-/// Whether the file of this name holds this claim.
+/// Whether the file of this name holds this hold.
 fn names(path: &Path, owner: &Owner) -> bool {
     File::open(path).ok().and_then(|mut file| read_owner(&mut file)).is_some_and(|found| found == *owner)
 }
@@ -230,15 +230,15 @@ mod tests {
     #[test]
     fn the_second_comer_learns_who_the_first_is() {
         let folder = folder("second");
-        let claim = Claim::take(&folder).unwrap();
-        let text = Claim::take(&folder).err().unwrap().to_string();
+        let hold = Hold::take(&folder).unwrap();
+        let text = Hold::take(&folder).err().unwrap().to_string();
         let process = format!("process {} on {} since 20", std::process::id(), host());
         assert!(text.contains(&process) && text.contains("UTC"), "{text}");
-        assert_eq!(Claim::owner(&folder).unwrap().process, std::process::id());
-        drop(claim);
+        assert_eq!(Hold::owner(&folder).unwrap().process, std::process::id());
+        drop(hold);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "the claim leaves nothing behind");
-        assert_eq!(Claim::owner(&folder), None);
-        drop(Claim::take(&folder).unwrap());
+        assert_eq!(Hold::owner(&folder), None);
+        drop(Hold::take(&folder).unwrap());
         fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -251,11 +251,11 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..40 {
-                        if let Ok(claim) = Claim::take(&folder) {
+                        if let Ok(hold) = Hold::take(&folder) {
                             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two owners");
                             wins.fetch_add(1, Ordering::SeqCst);
                             inside.fetch_sub(1, Ordering::SeqCst);
-                            drop(claim);
+                            drop(hold);
                         }
                     }
                 });
@@ -268,24 +268,24 @@ mod tests {
     #[test]
     fn what_a_killed_process_left_is_taken_over_and_another_host_has_its_lease() {
         let folder = folder("left");
-        let path = folder.join(CLAIM_FILE);
+        let path = folder.join(HOLD_FILE);
         let left = |host: &str| {
             let owner = Owner { host: host.into(), process: 1, since: 0, token: "x".into() };
             fs::write(&path, serde_json::to_string(&owner).unwrap()).unwrap();
         };
         left(&host());
-        drop(Claim::take(&folder).unwrap());
+        drop(Hold::take(&folder).unwrap());
         left("elsewhere");
-        let text = Claim::take(&folder).err().unwrap().to_string();
+        let text = Hold::take(&folder).err().unwrap().to_string();
         assert!(text.contains("process 1 on elsewhere since 1970-01-01 00:00:00 UTC"), "{text}");
         let long_ago = SystemTime::now() - 2 * LEASE;
         File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
-        drop(Claim::take(&folder).unwrap());
+        drop(Hold::take(&folder).unwrap());
         #[cfg(target_os = "linux")]
         assert!(is_gone(&Owner { process: u32::MAX, ..Owner::unknown() }) && !is_gone(&Owner::this_process()));
         // a torn or foreign file says nothing about an owner
         fs::write(&path, "{\"host\": ").unwrap();
-        drop(Claim::take(&folder).unwrap());
+        drop(Hold::take(&folder).unwrap());
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -7,12 +7,12 @@ use crate::norms::NormSpec;
 /// A candidate: a norm and what it is called.
 ///
 /// ```
-/// use limitpoint::fingerprint::Geometry;
-/// let labels: Vec<String> = Geometry::candidates().into_iter().map(|geometry| geometry.label).collect();
+/// use limitpoint::fingerprint::Candidate;
+/// let labels: Vec<String> = Candidate::usual().into_iter().map(|geometry| geometry.label).collect();
 /// assert_eq!(labels, ["ℓ1", "ℓ4/3", "ℓ2", "ℓ3", "ℓ∞", "spectral", "nuclear"]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Geometry {
+pub struct Candidate {
     /// A short name for files.
     pub key: String,
     /// What people read.
@@ -21,7 +21,7 @@ pub struct Geometry {
     pub norm: NormSpec,
 }
 
-impl Geometry {
+impl Candidate {
     /// A norm under its own name.
     pub fn new(norm: NormSpec) -> Self {
         let key = norm.key();
@@ -34,7 +34,7 @@ impl Geometry {
     }
 
     /// ℓ1, ℓ4/3, ℓ2, ℓ3, ℓ∞ of all entries, and the spectral and nuclear norms of matrices, which are ℓ2 on vectors.
-    pub fn candidates() -> Vec<Self> {
+    pub fn usual() -> Vec<Self> {
         let lp = |p| NormSpec::Lp { p };
         [NormSpec::L1, lp(4.0 / 3.0), NormSpec::L2, lp(3.0), NormSpec::Linf, NormSpec::Spectral, NormSpec::Nuclear]
             .into_iter()

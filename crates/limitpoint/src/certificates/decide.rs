@@ -3,7 +3,7 @@
 use super::network::{self, StationarityEvidence};
 use super::regression::SolutionEvidence;
 use super::tangent::TangentProblem;
-use super::{CertificateError, Claim, DocumentError, Doubt, Evidence, MarginEvidence, Measure, Tolerances, Verdict};
+use super::{CertificateError, DocumentError, Doubt, Evidence, MarginEvidence, Measure, RunClaim, Tolerances, Verdict};
 use crate::data::{Dataset, Targets};
 use crate::engine::{Compute, Forward, Tangents, cpu};
 use crate::models::{MarginMap, ModelSpec};
@@ -98,10 +98,14 @@ pub fn linear_margin_problem(
     Ok(if geometry.semidefinite { problem.semidefinite().map_err(CertificateError::from)? } else { problem })
 }
 
-/// Judges a claim: solves the problem it is about and draws the conclusion.
-pub fn judge(claim: &Claim, tolerances: &Tolerances, subject: &Subject) -> Result<(Evidence, Verdict), DocumentError> {
+/// Decides a claim: solves the problem it is about and draws the conclusion.
+pub fn decide(
+    claim: &RunClaim,
+    tolerances: &Tolerances,
+    subject: &Subject,
+) -> Result<(Evidence, Verdict), DocumentError> {
     match claim {
-        Claim::LargestMargin { measure } => {
+        RunClaim::LargestMargin { measure } => {
             let problem = subject.margin_problem(measure)?;
             let (direction, multipliers) = proof(&problem)?;
             let Multipliers { rows, cone, .. } = multipliers;
@@ -109,7 +113,7 @@ pub fn judge(claim: &Claim, tolerances: &Tolerances, subject: &Subject) -> Resul
             let verdict = evidence.verdict(&problem, tolerances.gap);
             Ok((Evidence::Margin(evidence).with_room(), verdict))
         }
-        Claim::StationaryMargin { measure } => {
+        RunClaim::StationaryMargin { measure } => {
             let tangent = match subject.tangent_problem(measure, tolerances.kinks)? {
                 Ok(tangent) => tangent,
                 Err(evidence) => return Ok(with_verdict(evidence)),
@@ -124,41 +128,29 @@ pub fn judge(claim: &Claim, tolerances: &Tolerances, subject: &Subject) -> Resul
             let verdict = evidence.verdict(tolerances.gap);
             Ok((Evidence::Stationarity(evidence).with_room(), verdict))
         }
-        Claim::NearestSolution { potential } => {
+        RunClaim::NearestSolution { potential } => {
             let (reference, multipliers) = nearest_solution(potential, subject)?;
-            let layout = subject.build()?.layout().clone();
-            let start = subject.start()?;
-            let evidence = SolutionEvidence::new(
-                potential,
-                &layout,
-                subject.data,
-                subject.weights,
-                start,
-                reference,
-                multipliers,
-            )?;
-            let verdict = evidence.verdict(tolerances.gap);
-            Ok((Evidence::Solution(evidence), verdict))
+            solution(potential, tolerances, subject, reference, multipliers)
         }
     }
 }
 
 /// The same evidence with every number computed anew from data, weights, directions and multipliers; no solver is used.
 pub fn recompute(
-    claim: &Claim,
+    claim: &RunClaim,
     tolerances: &Tolerances,
     subject: &Subject,
     evidence: &Evidence,
 ) -> Result<(Evidence, Verdict), DocumentError> {
     match (claim, evidence) {
-        (Claim::LargestMargin { measure }, Evidence::Margin(stated)) => {
+        (RunClaim::LargestMargin { measure }, Evidence::Margin(stated)) => {
             let problem = subject.margin_problem(measure)?;
             let MarginEvidence { direction, rows, cone, .. } = stated.clone();
             let found = MarginEvidence::new(&problem, subject.weights, direction, rows, cone)?;
             let verdict = found.verdict(&problem, tolerances.gap);
             Ok((Evidence::Margin(found), verdict))
         }
-        (Claim::StationaryMargin { measure }, stated) => {
+        (RunClaim::StationaryMargin { measure }, stated) => {
             match (subject.tangent_problem(measure, tolerances.kinks)?, stated) {
                 (Ok(tangent), Evidence::Stationarity(stated)) => {
                     let found = StationarityEvidence::new(&tangent, stated.direction.clone(), stated.multipliers())?;
@@ -169,24 +161,26 @@ pub fn recompute(
                 _ => Err(DocumentError::OtherEvidence),
             }
         }
-        (Claim::NearestSolution { potential }, Evidence::Solution(stated)) => {
-            let layout = subject.build()?.layout().clone();
-            let (start, reference) = (subject.start()?, stated.reference.clone());
-            let multipliers = stated.multipliers.clone();
-            let found = SolutionEvidence::new(
-                potential,
-                &layout,
-                subject.data,
-                subject.weights,
-                start,
-                reference,
-                multipliers,
-            )?;
-            let verdict = found.verdict(tolerances.gap);
-            Ok((Evidence::Solution(found), verdict))
+        (RunClaim::NearestSolution { potential }, Evidence::Solution(stated)) => {
+            solution(potential, tolerances, subject, stated.reference.clone(), stated.multipliers.clone())
         }
         _ => Err(DocumentError::OtherEvidence),
     }
+}
+
+/// What a solution and its multipliers show.
+fn solution(
+    potential: &PotentialSpec,
+    tolerances: &Tolerances,
+    subject: &Subject,
+    reference: Vec<f64>,
+    multipliers: Vec<f64>,
+) -> Result<(Evidence, Verdict), DocumentError> {
+    let layout = subject.build()?.layout().clone();
+    let (data, weights, start) = (subject.data, subject.weights, subject.start()?);
+    let evidence = SolutionEvidence::new(potential, &layout, data, weights, start, reference, multipliers)?;
+    let verdict = evidence.verdict(tolerances.gap);
+    Ok((Evidence::Solution(evidence), verdict))
 }
 
 fn with_verdict(evidence: Evidence) -> (Evidence, Verdict) {

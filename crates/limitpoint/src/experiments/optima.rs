@@ -27,7 +27,7 @@ const MOST_SETS: usize = 20;
 
 /// The `judge.json` of an experiment; its last entry is the SHA-256 of all before it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct JudgeRecord {
+pub struct OptimaRecord {
     /// Version of limitpoint that solved the problems.
     pub version: String,
     /// One optimum for every data set and observed norm.
@@ -51,7 +51,7 @@ pub struct Optimum {
     pub unique: bool,
 }
 
-impl JudgeRecord {
+impl OptimaRecord {
     /// Name of the file.
     pub(super) const FILE: &'static str = "judge.json";
 
@@ -72,8 +72,8 @@ impl JudgeRecord {
 }
 
 /// Solves the margin problems of all data sets in all observed norms and writes the file.
-pub(super) fn judge(folder: &Path, runs: &[(&Task, &Loaded)], entries: usize) -> Result<JudgeRecord, RunError> {
-    let mut record = JudgeRecord { version: env!("CARGO_PKG_VERSION").to_owned(), ..JudgeRecord::default() };
+pub(super) fn find_optima(folder: &Path, runs: &[(&Task, &Loaded)], entries: usize) -> Result<OptimaRecord, RunError> {
+    let mut record = OptimaRecord { version: env!("CARGO_PKG_VERSION").to_owned(), ..OptimaRecord::default() };
     let mut sets: Vec<(&Task, &Loaded)> = Vec::new();
     for (task, loaded) in runs.iter().filter(|(task, _)| task.recipe.model.is_linear()) {
         if sets.iter().all(|(_, known)| known.1.sha256 != loaded.1.sha256) {
@@ -83,7 +83,7 @@ pub(super) fn judge(folder: &Path, runs: &[(&Task, &Loaded)], entries: usize) ->
     if sets.len() > MOST_SETS {
         sets.clear();
     }
-    let known = JudgeRecord::load(folder)?.filter(|known| known.version == record.version).unwrap_or_default().optima;
+    let known = OptimaRecord::load(folder)?.filter(|known| known.version == record.version).unwrap_or_default().optima;
     for (task, (split, data)) in &sets {
         for norm in &task.recipe.observe.norms {
             if let Some(optimum) = known.iter().find(|known| known.data == data.sha256 && known.norm == *norm) {
@@ -104,7 +104,7 @@ pub(super) fn judge(folder: &Path, runs: &[(&Task, &Loaded)], entries: usize) ->
     if one_problem && !sets.is_empty() && runs.iter().all(|(task, _)| task.recipe.model.is_linear()) {
         record.lines = lines(&record.optima, sets.len());
     }
-    let path = folder.join(JudgeRecord::FILE);
+    let path = folder.join(OptimaRecord::FILE);
     let text = serde_json::to_string_pretty(&record)
         .map_err(|error| RecordError::refused(&path, format!("cannot be written: {error}")))?;
     write_atomically(&path, Seal::JSON.close(&text).as_bytes())?;
@@ -160,11 +160,9 @@ fn optimum(
 
 /// Whether a norm of matrices is beyond linear and quadratic programming.
 fn is_conic(norm: &NormSpec) -> bool {
-    use NormSpec::{Frobenius, L1, L1Averaged, L2, Linf, Lp, Quadratic};
-    match norm {
-        L1 | L1Averaged | L2 | Linf | Frobenius | Quadratic { .. } => false,
-        Lp { p } => *p != 1.0 && *p != 2.0 && p.is_finite(),
-        _ => true,
+    match norm.exponent() {
+        Some(p) => ![1.0, 2.0, f64::INFINITY].contains(&p),
+        None => !matches!(norm, NormSpec::Quadratic { .. }),
     }
 }
 

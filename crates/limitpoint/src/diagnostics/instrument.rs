@@ -12,10 +12,10 @@ use crate::norms::{Norm, NormError, NormSpec};
 use crate::params::ParamLayout;
 use crate::potentials::{MirrorPotential, PotentialError, PotentialSpec};
 
-/// What a probe measures, besides what is always measured.
+/// What an instrument measures, besides what is always measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ProbeSpec {
+pub struct InstrumentSpec {
     /// Norms for margins, alignment and KKT measures.
     pub norms: Vec<NormSpec>,
     /// Potentials for mirror margins and balance.
@@ -28,7 +28,7 @@ pub struct ProbeSpec {
     pub support_within: f64,
 }
 
-impl Default for ProbeSpec {
+impl Default for InstrumentSpec {
     fn default() -> Self {
         Self {
             norms: vec![NormSpec::L1, NormSpec::L2, NormSpec::Linf],
@@ -40,7 +40,7 @@ impl Default for ProbeSpec {
     }
 }
 
-/// What a probe can refuse.
+/// What an instrument can refuse.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiagnosticsError {
@@ -67,8 +67,8 @@ pub enum DiagnosticsError {
 ///
 /// Tiny quantities are columns in logarithms (`log_loss` is natural). Quantities that do not exist for a point (a
 /// margin of a model that is not homogeneous, KKT measures before separation) are NaN.
-pub struct Probe {
-    spec: ProbeSpec,
+pub struct Instrument {
+    spec: InstrumentSpec,
     columns: Vec<String>,
     norms: Vec<Box<dyn Norm>>,
     potentials: Vec<Box<dyn MirrorPotential>>,
@@ -83,19 +83,19 @@ pub struct Probe {
     spatial: bool,
 }
 
-/// What a probe remembers between points; enough to go on bit for bit.
+/// What an instrument remembers between points; enough to go on bit for bit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct ProbeState {
+pub struct InstrumentState {
     /// Trainable entries of the previous point.
     pub previous: Option<Vec<f64>>,
     /// Balances of the first point.
     pub start: Option<Vec<Balance>>,
 }
 
-impl Probe {
+impl Instrument {
     /// Builds the workers; `linear` adds the two-sided margin bracket.
     pub fn new(
-        spec: &ProbeSpec,
+        spec: &InstrumentSpec,
         layout: &ParamLayout,
         homogeneity: Option<&Homogeneity>,
         linear: bool,
@@ -168,18 +168,18 @@ impl Probe {
         })
     }
 
-    /// Names of the numbers [`Probe::measure`] writes, in order.
+    /// Names of the numbers [`Instrument::measure`] writes, in order.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
     /// What it remembers.
-    pub fn state(&self) -> ProbeState {
-        ProbeState { previous: self.previous.clone(), start: self.start.clone() }
+    pub fn state(&self) -> InstrumentState {
+        InstrumentState { previous: self.previous.clone(), start: self.start.clone() }
     }
 
-    /// Takes up a state saved by a probe with the same settings.
-    pub fn restore(&mut self, state: ProbeState) {
+    /// Takes up a state saved by an instrument with the same settings.
+    pub fn restore(&mut self, state: InstrumentState) {
         (self.previous, self.start) = (state.previous, state.start);
     }
 
