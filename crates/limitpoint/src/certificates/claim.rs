@@ -38,7 +38,20 @@ impl Measure {
             Self::Norm(norm) if norm.exponent() == Some(2.0) => Some(PotentialSpec::Euclidean),
             Self::Norm(NormSpec::Quadratic { diagonal }) => Some(PotentialSpec::Quadratic(Diagonal(diagonal.clone()))),
             Self::Norm(NormSpec::QuadraticDense { matrix }) => Some(PotentialSpec::Quadratic(Matrix(matrix.clone()))),
-            Self::Norm(_) => None,
+            Self::Norm(
+                NormSpec::L1
+                | NormSpec::L1Averaged
+                | NormSpec::L2
+                | NormSpec::Linf
+                | NormSpec::Lp { .. }
+                | NormSpec::Frobenius
+                | NormSpec::Spectral
+                | NormSpec::Nuclear
+                | NormSpec::GroupL21
+                | NormSpec::GroupL2Inf
+                | NormSpec::Max { .. }
+                | NormSpec::Sum { .. },
+            ) => None,
         }
     }
 

@@ -70,7 +70,7 @@ pub fn plane_network(inputs: &Matrix, signs: &[f64], p: f64) -> Result<PlaneNetw
     if inputs.cols != 2 || inputs.rows != signs.len() {
         return Err(ReferenceError::Rows { rows: inputs.rows, columns: inputs.cols, expected: 2 });
     }
-    let norm = if p == 1.0 { NormSpec::L1 } else { NormSpec::Lp { p } };
+    let norm = NormSpec::Lp { p };
     let mut plane = Plane { inputs, signs, norm: norm.build_vector(2)?, kinks: kinks(inputs) };
     let stride = plane.kinks.len().div_ceil(FIRST);
     let angles: Vec<f64> = plane.kinks.iter().step_by(stride.max(1)).copied().collect();
