@@ -1,15 +1,8 @@
 //! What the README promises about repeating a run: the same seed gives the same bits, with any number of threads, and a
 //! run that was saved and taken up again goes on as if nothing had happened.
 
-use limitpoint::data::Digits;
-use limitpoint::driver::{Batching, Descent, DescentState, Process};
-use limitpoint::engine::{Compute, Precision};
-use limitpoint::losses::LossSpec;
-use limitpoint::models::{Initialiser, ModelSpec};
-use limitpoint::numeric::Streams;
-use limitpoint::objective::{Objective, Reduction};
-use limitpoint::optimisers::OptimiserSpec;
-use limitpoint::schedules::ScheduleSpec;
+use limitpoint::prelude::*;
+use limitpoint::training::TrainingState;
 
 /// (optimiser, schedule, batch size): every kind of memory a run has.
 const RUNS: [(&str, &str, Option<usize>); 5] = [
@@ -20,48 +13,46 @@ const RUNS: [(&str, &str, Option<usize>); 5] = [
     ("gradient", "loss-based", Some(30)),
 ];
 
-fn start(run: (&str, &str, Option<usize>), threads: usize, seed: u64) -> limitpoint::Result<Descent> {
-    let streams = Streams::new(seed);
-    let data = Digits { classes: Some([4, 9]), count: Some(130), ..Default::default() }.load(&streams)?.train;
-    let compute = Compute { threads, precision: Precision::F64 };
-    let objective = Objective::new(&data, &ModelSpec::relu(&[96, 40]), &LossSpec::Logistic, Reduction::Mean, compute)?;
-    let layout = objective.layout().clone();
-    let params = Initialiser::HeNormal { scale: 1.0 }.draw(&layout, &mut streams.stream("init"));
-    let optimiser = run.0.parse::<OptimiserSpec>().expect("a known optimiser").build(&layout)?;
-    let schedule = run.1.parse::<ScheduleSpec>()?.build()?;
-    let batching = run.2.map_or(Batching::Full, |size| Batching::Mini { size });
-    Ok(Descent::new(objective, optimiser, schedule, batching, params, &streams)?)
+fn training(run: (&str, &str, Option<usize>), threads: usize, seed: u64) -> limitpoint::Result<Training> {
+    let data =
+        Digits { classes: Some([4, 9]), count: Some(130), ..Default::default() }.load(&Streams::new(seed))?.train;
+    let training = Training::new(data, ModelSpec::relu(&[96, 40]))?.reduction("mean")?.seed(seed).threads(threads);
+    let training = training.optimiser(run.0)?.schedule(run.1)?;
+    Ok(if let Some(size) = run.2 { training.batches_of(size) } else { training })
 }
 
-fn advance(descent: &mut Descent, steps: usize) -> DescentState {
+fn advance(running: &mut RunningTraining, steps: usize) -> TrainingState {
     for _ in 0..steps {
-        descent.advance().unwrap();
+        running.step().unwrap();
     }
-    descent.state()
+    running.state()
+}
+
+/// The state after 40 steps.
+fn after_40(run: (&str, &str, Option<usize>), threads: usize, seed: u64) -> TrainingState {
+    advance(&mut training(run, threads, seed).unwrap().start().unwrap(), 40)
 }
 
 #[test]
 fn the_same_seed_gives_the_same_bits_with_any_number_of_threads() {
     for run in RUNS {
-        let reference = advance(&mut start(run, 1, 7).unwrap(), 40);
-        assert!(reference.params.iter().all(|w| w.is_finite()), "{run:?}");
+        let reference = after_40(run, 1, 7);
         for threads in [1, 2, 3] {
-            let again = advance(&mut start(run, threads, 7).unwrap(), 40);
-            assert!(again == reference, "{run:?} with {threads} threads");
+            assert!(after_40(run, threads, 7) == reference, "{run:?} with {threads} threads");
         }
-        assert!(advance(&mut start(run, 1, 8).unwrap(), 40) != reference, "{run:?}: the seed matters");
+        assert!(after_40(run, 1, 8) != reference, "{run:?}: the seed matters");
     }
 }
 
 #[test]
 fn a_run_that_was_saved_goes_on_bit_for_bit() {
     for run in RUNS {
-        let mut whole = start(run, 1, 3).unwrap();
+        let training = training(run, 1, 3).unwrap();
+        let mut whole = training.start().unwrap();
         // 13 steps end inside an epoch of batches
         let saved = advance(&mut whole, 13);
         let end = advance(&mut whole, 24);
-        let mut resumed = start(run, 1, 3).unwrap();
-        resumed.restore(&saved).unwrap();
-        assert!(advance(&mut resumed, 24) == end, "{run:?}");
+        assert!(whole.params().iter().all(|w| w.is_finite()), "{run:?}");
+        assert!(advance(&mut training.resume(&saved).unwrap(), 24) == end, "{run:?}");
     }
 }

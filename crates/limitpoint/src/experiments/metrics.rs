@@ -14,43 +14,10 @@ use crate::training::Recorder;
 pub(super) struct MetricsWriter {
     recorder: Recorder,
     journal: Journal,
-    certificate: Option<Certificate>,
     /// Why the last snapshot could not be written.
     trouble: Option<RecordError>,
-    /// The certificate that was reached.
-    pub reached: Option<StopReason>,
     /// The column shown while the run goes on.
     shown: Option<usize>,
-}
-
-/// The columns a certificate looks at.
-struct Certificate {
-    norm: String,
-    gap: f64,
-    /// Margin and its upper bound (linear models), or KKT gap and slack.
-    columns: (usize, usize),
-    bracket: bool,
-}
-
-impl Certificate {
-    fn new(rule: &CertificateRule, columns: &[String]) -> Option<Self> {
-        let norm = rule.norm.key();
-        let find = |name: &str| columns.iter().position(|column| *column == format!("{name}.{norm}"));
-        let bracket = find("bracket_upper");
-        let columns = match bracket {
-            Some(upper) => (find("margin")?, upper),
-            None => (find("kkt_gap")?, find("kkt_slack")?),
-        };
-        Some(Self { norm, gap: rule.gap, columns, bracket: bracket.is_some() })
-    }
-
-    /// The reason to stop, if the gap is small enough.
-    fn check(&self, values: &[f64]) -> Option<StopReason> {
-        let (a, b) = (values[self.columns.0], values[self.columns.1]);
-        let gap = if self.bracket { if a > 0.0 { (b - a) / b } else { f64::NAN } } else { a.max(b) };
-        (gap <= self.gap && !a.is_nan() && !b.is_nan())
-            .then(|| StopReason::Certificate { norm: self.norm.clone(), gap })
-    }
 }
 
 impl MetricsWriter {
@@ -62,7 +29,7 @@ impl MetricsWriter {
         certificate: Option<&CertificateRule>,
         resumed: Option<(&Mark, &InstrumentState)>,
     ) -> Result<Self, RecordError> {
-        let mut recorder = Recorder::new(probe, spacing);
+        let mut recorder = Recorder::new(probe, spacing).until(certificate);
         let header = header_text(recorder.columns());
         let journal = match resumed {
             None => Journal::create(path, &header)?,
@@ -76,9 +43,8 @@ impl MetricsWriter {
                 journal
             }
         };
-        let certificate = certificate.and_then(|rule| Certificate::new(rule, recorder.columns()));
         let shown = recorder.columns().iter().position(|column| column.starts_with("margin."));
-        Ok(Self { recorder, journal, certificate, trouble: None, reached: None, shown })
+        Ok(Self { recorder, journal, trouble: None, shown })
     }
 
     /// How far it has come, and what the probe remembers.
@@ -97,6 +63,11 @@ impl MetricsWriter {
         Some((&self.recorder.columns()[index], row[index]))
     }
 
+    /// The certificate that was reached.
+    pub fn reached(&self) -> Option<&StopReason> {
+        self.recorder.reached()
+    }
+
     /// The table so far.
     pub fn table(&self) -> Metrics {
         self.recorder.metrics()
@@ -112,7 +83,6 @@ impl MetricsWriter {
         self.journal.keep(change.kept)?;
         if let Some(row) = change.added {
             self.journal.append(&line_text(row))?;
-            self.reached = self.certificate.as_ref().and_then(|certificate| certificate.check(row));
         }
         Ok(())
     }
@@ -127,7 +97,7 @@ impl Observer for MetricsWriter {
         if let Err(error) = self.write(snapshot) {
             self.trouble = Some(error);
         }
-        if self.trouble.is_some() || self.reached.is_some() { Continue::No } else { Continue::Yes }
+        if self.trouble.is_some() || self.recorder.reached().is_some() { Continue::No } else { Continue::Yes }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::observers::{Spacing, StopRule};
 use crate::optimisers::OptimiserSpec;
 use crate::potentials::PotentialSpec;
 use crate::schedules::ScheduleSpec;
+pub use crate::training::CertificateRule;
 use crate::training::{default_initialiser, default_schedule};
 
 /// One experiment: data, model, loss, one or many optimisers, seeds, what to observe, when to stop.
@@ -169,6 +170,18 @@ pub struct Observe {
     pub checkpoint_every: Option<u64>,
 }
 
+impl Observe {
+    /// What a probe measures at every observed step.
+    pub fn probe(&self) -> InstrumentSpec {
+        InstrumentSpec {
+            norms: self.norms.clone(),
+            potentials: self.potentials.clone(),
+            residual_tolerances: self.residual_tolerances.clone(),
+            ..InstrumentSpec::default()
+        }
+    }
+}
+
 impl Default for Observe {
     fn default() -> Self {
         let InstrumentSpec { norms, potentials, residual_tolerances, .. } = InstrumentSpec::default();
@@ -218,16 +231,6 @@ impl Stop {
         ];
         parts.into_iter().flatten().collect()
     }
-}
-
-/// A certificate to stop at: margin bracket for linear models, KKT gap and slack for networks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CertificateRule {
-    /// One of the observed norms.
-    pub norm: NormSpec,
-    /// Largest relative gap.
-    pub gap: f64,
 }
 
 fn first_seed() -> Vec<u64> {

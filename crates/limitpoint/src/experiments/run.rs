@@ -29,7 +29,7 @@ use super::watcher::{Progress, Watcher};
 use super::weights::digest;
 use super::{DataRecord, RunError};
 use crate::data::DataSplit;
-use crate::diagnostics::{Instrument, InstrumentSpec};
+use crate::diagnostics::Instrument;
 use crate::driver::{Batching, Process, advance, look, show_last};
 use crate::objective::Objective;
 use crate::observers::{Observer, StopReason, Stopper};
@@ -142,12 +142,7 @@ impl<'a> Runner<'a> {
         let mut objective = setup.objective(data)?;
         let layout = objective.layout().clone();
         let observe = &recipe.observe;
-        let probe = InstrumentSpec {
-            norms: observe.norms.clone(),
-            potentials: observe.potentials.clone(),
-            residual_tolerances: observe.residual_tolerances.clone(),
-            ..InstrumentSpec::default()
-        };
+        let probe = observe.probe();
         let linear = recipe.model.is_linear();
         let make_probe = |objective: &Objective| Instrument::new(&probe, &layout, objective.homogeneity(), linear);
         let density = data.inputs.stored() as f64 / (data.len() as f64 * data.dimension() as f64);
@@ -237,7 +232,7 @@ impl<'a> Runner<'a> {
                 let reason = look(&mut *self.process, &mut self.stopper, observers);
                 self.check_files()?;
                 if let Some(reason) = reason {
-                    break self.metrics.reached.take().unwrap_or(reason);
+                    break self.metrics.reached().cloned().unwrap_or(reason);
                 }
                 // an epoch that may still be undone is not worth a checkpoint
                 if self.process.settled_steps().any(|step| step > 0 && step.is_multiple_of(self.every)) {

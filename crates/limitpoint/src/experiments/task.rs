@@ -11,7 +11,7 @@ use crate::engine::Compute;
 use crate::norms::NormSpec;
 use crate::numeric::Streams;
 use crate::schedules::ScheduleSpec;
-use crate::training::{Setup, Trainer, Training};
+use crate::training::{CertificateRule, Setup, Trainer, Training};
 
 /// One run: a recipe with a single optimiser or flow and a single seed.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,7 +111,7 @@ impl Task {
         Ok(self.recipe.data.load(&Streams::new(self.data_seed()))?)
     }
 
-    /// The run in memory: the same bits as in a folder, without one.
+    /// The run in memory: the same bits as in a folder, without one. Only a limit of seconds is not kept to.
     ///
     /// ```
     /// use limitpoint::experiments::{RecipeSource, plan};
@@ -121,7 +121,14 @@ impl Task {
     /// # Ok::<(), limitpoint::experiments::RunError>(())
     /// ```
     pub fn training(&self) -> Result<Training, RunError> {
-        Ok(Training::of(self.data()?.train, self.setup()?))
+        let training = Training::of(self.data()?.train, self.setup()?);
+        let (stop, observe) = (&self.recipe.stop, &self.recipe.observe);
+        Ok(match &stop.certificate {
+            Some(CertificateRule { norm, gap }) => {
+                training.observe(observe.probe()).record(observe.spacing, &[])?.until_certificate(norm.clone(), *gap)?
+            }
+            None => training,
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::complaint::{RecipeError, Text};
 use super::read::read;
-use super::shape::Shape;
+use super::shape::{Form, Shape};
 use super::shorthand::from_words;
 use crate::data::DataSpec;
 use crate::driver::Batching;
@@ -24,21 +24,30 @@ use crate::training::TrainingError;
 
 crate::error::pass_through!(TrainingError: RecipeError);
 
-/// A specification of the type called `name`, from what an override could write after its `=`.
-fn spec<T: DeserializeOwned>(name: &'static str, word: &str, content: &str) -> Result<T, RecipeError> {
-    let text = Arc::new(Text { name: word.to_owned(), content: content.to_owned(), is_override: true });
-    read(&from_words(Shape::of(name).unwrap_or(Shape::recipe()), &text, 0..content.len(), 0)?)
+/// What a recipe has under this key, or one of several under its plural.
+fn shape(key: &str) -> Shape {
+    let several = || match Shape::recipe().field(&format!("{key}s"))?.form() {
+        Form::Map(entries) => Some(entries),
+        _ => None,
+    };
+    Shape::recipe().field(key).or_else(several).unwrap_or(Shape::recipe())
+}
+
+/// A specification from what an override of this key could write after its `=`.
+fn spec<T: DeserializeOwned>(key: &str, content: &str) -> Result<T, RecipeError> {
+    let text = Arc::new(Text { name: key.to_owned(), content: content.to_owned(), is_override: true });
+    read(&from_words(shape(key), &text, 0..content.len(), 0)?)
 }
 
 /// Types whose texts are those of overrides: a word, or `word(setting=value, …)`, or TOML.
 macro_rules! texts {
-    ($($spec: ident: $word: literal),*) => {$(
+    ($($spec: ty: $key: literal),*) => {$(
         /// Reads what the command line writes: a word, `word(setting=value, …)`, or TOML.
         impl FromStr for $spec {
             type Err = RecipeError;
 
             fn from_str(text: &str) -> Result<Self, RecipeError> {
-                spec(stringify!($spec), $word, text)
+                spec($key, text)
             }
         }
         parts!($spec: RecipeError);

@@ -1,12 +1,10 @@
-//! Read-only snapshots, recording and stop rules.
+//! Read-only snapshots and stop rules.
 //!
 //! Watching does not steer: an [`Observer`] sees a [`Snapshot`] and may say "stop", nothing more.
 
-mod recorder;
 mod spacing;
 mod stop;
 
-pub use recorder::{Recorder, Row};
 pub use spacing::Spacing;
 pub use stop::{Anchor, StopReason, StopRule, Stopper};
 

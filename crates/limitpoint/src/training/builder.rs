@@ -3,7 +3,9 @@
 use std::f64::consts::LN_10;
 use std::sync::Arc;
 
-use super::{Recorder, RunningTraining, Setup, TrainedRun, Trainer, TrainingError, TrainingState, default_loss};
+use super::{
+    CertificateRule, Recorder, RunningTraining, Setup, TrainedRun, Trainer, TrainingError, TrainingState, default_loss,
+};
 use crate::data::Dataset;
 use crate::diagnostics::{Instrument, InstrumentSpec};
 use crate::driver::Batching;
@@ -51,6 +53,14 @@ struct Record {
     probe: InstrumentSpec,
     /// The columns that are kept; all if there are none.
     columns: Vec<String>,
+    certificate: Option<CertificateRule>,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        let (spacing, probe) = (Spacing::default(), InstrumentSpec::default());
+        Self { spacing, probe, columns: Vec::new(), certificate: None }
+    }
 }
 
 /// A copy of the data, for programs that hold them themselves; an `Arc` is shared.
@@ -175,7 +185,8 @@ impl Training {
     /// # Ok::<(), limitpoint::Error>(())
     /// ```
     pub fn record(mut self, spacing: Spacing, columns: &[&str]) -> Result<Self, TrainingError> {
-        let mut probe = self.record.map_or_else(InstrumentSpec::default, |record| record.probe);
+        let mut record = self.record.take().unwrap_or_default();
+        let probe = &mut record.probe;
         for (family, key) in columns.iter().filter_map(|column| column.split_once('.')) {
             let of_norm = ["norm", "margin", "soft_margin", "growth_bound", "alignment", "kkt_gap", "kkt_slack"];
             if (of_norm.contains(&family) || family == "bracket_upper")
@@ -184,17 +195,29 @@ impl Training {
                 probe.norms.push(key.parse::<NormSpec>()?);
             }
         }
-        let columns = columns.iter().map(|column| (*column).to_owned()).collect();
-        self.record = Some(Record { spacing, probe, columns });
+        record.columns = columns.iter().map(|column| (*column).to_owned()).collect();
+        self.record = Some(Record { spacing, ..record });
         Ok(self)
     }
 
     /// Records with this probe: its norms, potentials and tolerances.
     pub fn observe(mut self, probe: InstrumentSpec) -> Self {
-        let record = self.record.take();
-        let (spacing, columns) = record.map_or_else(Default::default, |record| (record.spacing, record.columns));
-        self.record = Some(Record { spacing, probe, columns });
+        self.record.get_or_insert_default().probe = probe;
         self
+    }
+
+    /// Ends, besides all other rules, when a recorded row proves the margin of a linear model to be within this relative
+    /// gap of the largest, or the KKT gap and slack of a network to be within it.
+    pub fn until_certificate<N: TryInto<NormSpec>>(mut self, norm: N, gap: f64) -> Result<Self, TrainingError>
+    where
+        TrainingError: From<N::Error>,
+    {
+        let (norm, record) = (norm.try_into()?, self.record.get_or_insert_default());
+        if !record.probe.norms.contains(&norm) {
+            record.probe.norms.push(norm.clone());
+        }
+        record.certificate = Some(CertificateRule { norm, gap });
+        Ok(self)
     }
 
     /// Does not follow the path of the direction. Runs without snapshots are a little faster, but a certificate then
@@ -226,10 +249,10 @@ impl Training {
 
     /// The recorder, and the columns that are kept.
     pub(super) fn recorder(&self, objective: &Objective) -> Result<Option<(Recorder, Vec<String>)>, TrainingError> {
-        let Some(Record { spacing, probe, columns }) = &self.record else { return Ok(None) };
+        let Some(Record { spacing, probe, columns, certificate }) = &self.record else { return Ok(None) };
         let linear = self.setup.model.is_linear();
         let probe = Instrument::new(probe, objective.layout(), objective.homogeneity(), linear)?;
-        let recorder = Recorder::new(probe, *spacing);
+        let recorder = Recorder::new(probe, *spacing).until(certificate.as_ref());
         match columns.iter().find(|name| !recorder.columns().contains(name)) {
             Some(name) => Err(TrainingError::NoColumn { name: name.clone(), known: recorder.columns().to_vec() }),
             None => Ok(Some((recorder, columns.clone()))),
@@ -265,7 +288,9 @@ impl Training {
     /// # Ok::<(), limitpoint::Error>(())
     /// ```
     pub fn watch(&self, wants: impl Fn(u64) -> bool, look: impl FnMut(&Snapshot)) -> Result<TrainedRun, TrainingError> {
-        self.setup.check_stop()?;
+        if self.record.as_ref().is_none_or(|record| record.certificate.is_none()) {
+            self.setup.check_stop()?;
+        }
         let mut running = self.start()?;
         let mut watching = Watching { wants, look };
         while running.turn(&mut watching)?.is_none() {}

@@ -20,11 +20,13 @@
 //! | `builder` | [`Training`]: the description said in a few calls |
 //! | `running`, `trained` | a run on its way, saved and resumed bit for bit; a run at its end |
 //! | `recorder`, `metrics` | named columns of measurements in memory |
+//! | `certificate_rule` | a gap at which a run ends, read off those columns |
 //! | `path` | the path of the direction, which tells whether there is a limit to judge |
 //! | `judgement` | what is claimed of a run's weights, with evidence and verdict |
 
 mod admissible;
 mod builder;
+mod certificate_rule;
 mod judgement;
 mod metrics;
 mod path;
@@ -40,6 +42,7 @@ mod warning;
 
 pub use admissible::AdmissibleDescent;
 pub use builder::Training;
+pub use certificate_rule::CertificateRule;
 pub use judgement::Judgement;
 pub use metrics::Metrics;
 pub use path::DirectionPath;

@@ -33,7 +33,8 @@ impl Observer for DirectionPath {
         }
         let mut theta = Vec::new();
         point.trainable(&mut theta);
-        let turned = self.last.as_ref().map_or(f64::NAN, |(_, before)| angle(before, &theta));
+        // the first angle does not count
+        let turned = self.last.as_ref().map_or(0.0, |(_, before)| angle(before, &theta));
         if !self.points.is_empty() || point.log_loss <= DirectionCourse::BEGIN {
             self.points.push([point.length().ln(), turned]);
         }

@@ -2,9 +2,10 @@
 
 use std::f64::consts::LN_10;
 
-use super::Metrics;
+use super::certificate_rule::CertificateCheck;
+use super::{CertificateRule, Metrics};
 use crate::diagnostics::{Instrument, InstrumentState};
-use crate::observers::{Continue, Observer, Snapshot, Spacing};
+use crate::observers::{Continue, Observer, Snapshot, Spacing, StopReason};
 
 /// An observer that measures snapshots at the steps of its spacing, one row of named numbers each; the last step is
 /// always there. The columns are those of `metrics.csv`.
@@ -13,6 +14,9 @@ pub struct Recorder {
     spacing: Spacing,
     columns: Vec<String>,
     rows: Vec<Vec<f64>>,
+    certificate: Option<CertificateCheck>,
+    /// The certificate that the last row reached.
+    reached: Option<StopReason>,
 }
 
 /// Places of the counters in a row.
@@ -33,7 +37,18 @@ impl Recorder {
         let base_ten = |name: &String| if name == "log_loss" { "log10_loss".to_owned() } else { name.clone() };
         let counters = ["step", "epoch", "log10_time"].map(str::to_owned);
         let columns = counters.into_iter().chain(probe.columns().iter().map(base_ten)).collect();
-        Self { probe, spacing, columns, rows: Vec::new() }
+        Self { probe, spacing, columns, rows: Vec::new(), certificate: None, reached: None }
+    }
+
+    /// The same, and asks to stop when a row reaches this certificate; its norm must be one of the probe's.
+    pub fn until(mut self, rule: Option<&CertificateRule>) -> Self {
+        self.certificate = rule.and_then(|rule| CertificateCheck::new(rule, &self.columns));
+        self
+    }
+
+    /// The certificate that was reached.
+    pub fn reached(&self) -> Option<&StopReason> {
+        self.reached.as_ref()
     }
 
     /// Names of the columns.
@@ -75,14 +90,16 @@ impl Recorder {
         let stale = |row: &Vec<f64>| row[STEP] > step || (row[STEP] == step && row[LOG10_TIME] != log10_time);
         let kept = self.rows.iter().rposition(|row| !stale(row)).map_or(0, |last| last + 1);
         self.rows.truncate(kept);
-        let mut row = vec![step, snapshot.epoch as f64, log10_time];
-        self.probe.measure(&snapshot.point, &mut row);
+        let (mut row, mut measured) = (vec![step, snapshot.epoch as f64, log10_time], Vec::new());
+        self.probe.measure(&snapshot.point, &mut measured);
+        row.extend(measured);
         if self.rows.last().is_some_and(|row| row[STEP] >= step) {
             return Change { kept, added: None };
         }
         if let Some(loss) = self.columns.iter().position(|column| column == "log10_loss") {
             row[loss] /= LN_10;
         }
+        self.reached = self.certificate.as_ref().and_then(|certificate| certificate.check(&row));
         self.rows.push(row);
         Change { kept, added: self.rows.last().map(Vec::as_slice) }
     }
@@ -95,6 +112,6 @@ impl Observer for Recorder {
 
     fn observe(&mut self, snapshot: &Snapshot) -> Continue {
         self.measure(snapshot);
-        Continue::Yes
+        if self.reached.is_some() { Continue::No } else { Continue::Yes }
     }
 }

@@ -36,7 +36,8 @@ pub struct RunningTraining {
     reason: Option<StopReason>,
 }
 
-/// Everything a run needs to go on bit for bit, besides its [`Training`].
+/// Everything a run needs to go on bit for bit, besides its [`Training`]. Write it in a format that knows infinity and
+/// NaN, such as TOML; JSON does not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrainingState {
     /// Parameters, optimiser, schedule, streams.
@@ -91,7 +92,10 @@ impl RunningTraining {
             };
             let observers: &mut [&mut dyn Observer] = &mut [observer, recorder, path];
             self.reason = match look(&mut *self.process, &mut self.stopper, observers) {
-                Some(reason) => Some(reason),
+                Some(reason) => {
+                    let reached = self.recorder.as_ref().and_then(|(recorder, _)| recorder.reached());
+                    Some(reached.cloned().unwrap_or(reason))
+                }
                 None => advance(&mut *self.process, observers)?,
             };
         }

@@ -3,14 +3,9 @@
 //! Its statements are `limitpoint::claims`, which `limitpoint reproduce B` runs; here each is a test, named by what it
 //! says. Forms that are wrong in print must be refuted.
 
-use limitpoint::diagnostics::{Instrument, InstrumentSpec, feature_bound};
-use limitpoint::driver::run;
-use limitpoint::losses::LossSpec;
-use limitpoint::models::ModelSpec;
-use limitpoint::norms::NormSpec;
-use limitpoint::observers::{Recorder, Spacing};
-use limitpoint::optimisers::OptimiserSpec;
+use limitpoint::observers::Spacing;
 use limitpoint::schedules::ScheduleSpec;
+use limitpoint::training::Training;
 
 use crate::support::*;
 
@@ -61,23 +56,20 @@ tests! {
 /// Ct.bracket as a recorder shows it: in every norm and at every step margin ≤ bracket_upper.
 #[test]
 fn a_recorded_margin_never_exceeds_its_recorded_bound() {
-    let data = separable_data(3, 15, 6, 0.2);
-    let objective = objective(&data, &ModelSpec::Linear, &LossSpec::Exponential);
-    let bound = feature_bound(&data.dense().unwrap(), &mut *NormSpec::L2.build_vector(6).unwrap());
-    let schedule = ScheduleSpec::LinearBound { c: 1.0, feature_bound: Some(bound), cap: None, decay: 0.0 };
-    let norms = [NormSpec::L2, NormSpec::L1, NormSpec::Linf, NormSpec::Lp { p: 4.0 / 3.0 }];
-    let spec = InstrumentSpec { norms: norms.to_vec(), ..Default::default() };
-    let probe = Instrument::new(&spec, objective.layout(), objective.homogeneity(), true).unwrap();
-    let mut recorder = Recorder::new(probe, Spacing::Linear { every: 10 });
-    let start = normal_start(&objective, 3, 1.0);
-    let mut process = descent(objective, &OptimiserSpec::steepest(NormSpec::L2), &schedule, &start);
-    run(&mut process, &[steps(3000)], &mut [&mut recorder]).unwrap();
-    for norm in norms.iter().map(NormSpec::key) {
-        let margins = recorder.series(&format!("margin.{norm}"));
-        let bounds = recorder.series(&format!("bracket_upper.{norm}"));
+    let training = Training::new(separable_data(3, 15, 6, 0.2), "linear").unwrap().seed(3).at_most_steps(3000);
+    let training = training.loss("exponential").unwrap().initialiser("normal(deviation=1)").unwrap();
+    let bound = ScheduleSpec::LinearBound { c: 1.0, feature_bound: None, cap: None, decay: 0.0 };
+    let norms = ["l2", "l1", "linf", "l4/3"];
+    let columns = norms.map(|norm| [format!("margin.{norm}"), format!("bracket_upper.{norm}")]).concat();
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let training = training.schedule(bound).unwrap().record(Spacing::Linear { every: 10 }, &columns).unwrap();
+    let metrics = training.run().unwrap().metrics;
+    for norm in norms {
+        let margins = metrics.column(&format!("margin.{norm}"));
+        let bounds = metrics.column(&format!("bracket_upper.{norm}"));
         assert_eq!(margins.len(), 301);
         assert!(margins[300] > 0.0, "{norm} is not separated");
-        for (margin, bound) in margins.iter().zip(&bounds) {
+        for (margin, bound) in margins.iter().zip(bounds) {
             assert!(*margin <= bound * (1.0 + 1e-12), "{norm}: {margin} {bound}");
         }
     }

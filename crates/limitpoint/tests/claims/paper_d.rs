@@ -1,7 +1,7 @@
 //! Paper D: gradient flow and gradient descent maximise the ℓ2 margin.
 
 use limitpoint::data::{Dataset, Targets};
-use limitpoint::diagnostics::{Instrument, InstrumentSpec};
+use limitpoint::diagnostics::InstrumentSpec;
 use limitpoint::driver::{Process, run};
 use limitpoint::flows::{FlowSpec, Tolerance};
 use limitpoint::linalg::{Matrix, dot, norm2};
@@ -9,10 +9,11 @@ use limitpoint::losses::LossSpec;
 use limitpoint::models::{Activation, ModelSpec};
 use limitpoint::norms::NormSpec;
 use limitpoint::numeric::Streams;
-use limitpoint::observers::{Recorder, Spacing, StopReason, StopRule};
+use limitpoint::observers::{StopReason, StopRule};
 use limitpoint::optimisers::OptimiserSpec;
 use limitpoint::potentials::PotentialSpec;
 use limitpoint::schedules::ScheduleSpec;
+use limitpoint::training::Training;
 
 use crate::support::*;
 
@@ -223,9 +224,7 @@ fn losses_of_ten_to_the_minus_ten_thousand_stay_in_range() {
     for ((model, schedule), loss) in
         cases.iter().flat_map(|case| [LossSpec::Exponential, LossSpec::Logistic].map(|loss| (case, loss)))
     {
-        let linear = *model == ModelSpec::Linear;
-        let objective = objective(&separable_data(2, 6, 3, 1.0), model, &loss);
-        let spec = InstrumentSpec {
+        let probe = InstrumentSpec {
             norms: vec![NormSpec::L1, NormSpec::L2, NormSpec::Linf, NormSpec::Spectral],
             potentials: vec![
                 PotentialSpec::Hyperbolic { lambda: 0.1 },
@@ -234,26 +233,22 @@ fn losses_of_ten_to_the_minus_ten_thousand_stay_in_range() {
             residual_tolerances: vec![0.0, 1e-3],
             ..Default::default()
         };
-        let probe = Instrument::new(&spec, objective.layout(), objective.homogeneity(), linear).unwrap();
-        let mut recorder = Recorder::new(probe, Spacing::default());
-        let start = normal_start(&objective, 2, 0.3);
-        let mut process = descent(objective, &OptimiserSpec::steepest(NormSpec::L2), schedule, &start);
-        let reason = run(&mut process, &[log_loss_below(target), steps(400_000)], &mut [&mut recorder]).unwrap();
-        assert_eq!(reason, StopReason::Rule(log_loss_below(target)), "{loss} {schedule}");
+        let training = Training::new(separable_data(2, 6, 3, 1.0), model.clone()).unwrap().seed(2).observe(probe);
+        let training = training.loss(loss.clone()).unwrap().initialiser("normal(deviation=0.3)").unwrap();
+        let training = training.schedule(schedule.clone()).unwrap().at_most_steps(400_000);
+        let run = training.until(log_loss_below(target)).run().unwrap();
+        assert_eq!(run.reason, StopReason::Rule(log_loss_below(target)), "{loss} {schedule}");
         // from L < 1/e on, where all margins are positive and every quantity is defined
-        let separated = recorder.rows().iter().skip(1).filter(|row| row.values[2] > 0.0 && row.values[0] < -1.0);
-        let mut count = 0;
-        for row in separated {
-            assert!(row.log_time.is_finite());
-            for (name, value) in recorder.columns().iter().zip(&row.values) {
-                // the one quantity that these smooth models do not have
-                if name == "smallest_preactivation" {
-                    continue;
-                }
-                assert!(value.is_finite(), "{loss} {schedule} step {}: {name} = {value}", row.step);
+        let (margins, losses) = (run.metrics.column("smallest_margin"), run.metrics.column("log10_loss"));
+        let separated: Vec<usize> =
+            (1..run.metrics.len()).filter(|row| margins[*row] > 0.0 && losses[*row] < -1.0 / 10f64.ln()).collect();
+        for (name, values) in run.metrics.columns.iter().zip(&run.metrics.values) {
+            // the one quantity that these smooth models do not have
+            if name != "smallest_preactivation" {
+                let strange = separated.iter().find(|row| !values[**row].is_finite());
+                assert_eq!(strange, None, "{loss} {schedule}: {name}");
             }
-            count += 1;
         }
-        assert!(count > 20 && recorder.last("log_loss").unwrap() <= target);
+        assert!(separated.len() > 20 && run.log_loss <= target);
     }
 }

@@ -9,10 +9,11 @@ use limitpoint::models::{Activation, ModelSpec};
 use limitpoint::norms::NormSpec;
 use limitpoint::numeric::Streams;
 use limitpoint::objective::{Objective, ObjectiveError, Reduction};
-use limitpoint::observers::{Continue, Observer, Recorder, Snapshot, Spacing, StopReason, StopRule};
+use limitpoint::observers::{Continue, Observer, Snapshot, Spacing, StopReason, StopRule};
 use limitpoint::optimisers::{OptimiserSpec, Scaling};
 use limitpoint::potentials::PotentialSpec;
 use limitpoint::schedules::{ScheduleSpec, ScheduleState};
+use limitpoint::training::Recorder;
 use rayon::prelude::*;
 
 use crate::support::*;
@@ -192,7 +193,7 @@ fn watching_a_run_does_not_steer_it() {
         run(&mut watched, &end, &mut [&mut every_step]).unwrap();
         // of epochs that may be taken back only the ends are shown, here every fourth step
         let undone = settings.batching != Batching::Full && settings.schedule == loss_based(1.0);
-        assert_eq!(every_step.rows().len(), if undone { 16 } else { 61 });
+        assert_eq!(every_step.metrics().len(), if undone { 16 } else { 61 });
         assert_eq!(bits(&alone), bits(&watched), "{:?}", settings.optimiser);
         assert_eq!(alone.state(), watched.state());
     }
@@ -206,8 +207,10 @@ fn a_sparse_record_is_part_of_the_dense_one() {
         let mut process = settings.start(0);
         let mut recorder = recorder(&mut process, Spacing::Linear { every });
         run(&mut process, &[steps(60)], &mut [&mut recorder]).unwrap();
-        let loss = recorder.series("log_loss");
-        recorder.rows().iter().map(|row| (row.step, row.log_time)).zip(loss).collect::<Vec<_>>()
+        let table = recorder.metrics();
+        let column = |name: &str| table.column(name).to_vec();
+        let moments = column("step").into_iter().map(|step| step as u64).zip(column("log10_time"));
+        moments.zip(column("log10_loss")).collect::<Vec<_>>()
     };
     let dense = record(1);
     // an epoch has four steps
