@@ -5,6 +5,7 @@
 //! leave it out.
 
 mod moves;
+mod selection;
 mod stamped;
 
 use std::ops::Range;
@@ -12,6 +13,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 pub use self::moves::Move;
+pub use self::selection::{BlockSelection, assign};
 pub use self::stamped::{Stamp, Stamped};
 
 /// One named matrix inside the flat vector, row-major; vectors are matrices with one column.
@@ -79,6 +81,23 @@ pub enum ParamsError {
         /// The names there are.
         known: String,
     },
+    /// A pattern or a kind that no block is of.
+    #[error("'{word}' selects no parameter block; the blocks are {known}")]
+    NothingSelected {
+        /// The word.
+        word: String,
+        /// The names there are.
+        known: String,
+    },
+    /// A selection without a word.
+    #[error("an empty list selects no parameter block; name one, or say \"all\"")]
+    NoWords,
+    /// Two entries of a list for one block.
+    #[error("block '{0}' is listed twice; list it once")]
+    ListedTwice(String),
+    /// A list without an entry for a block.
+    #[error("block '{0}' is trainable but not listed; name it, or add '*' for all blocks not named")]
+    NotListed(String),
     /// A vector of the wrong length.
     #[error("a parameter vector of {found} entries was given for a layout of {expected}")]
     Length {
