@@ -122,9 +122,12 @@ fn every_optimiser_has_the_margin_of_its_own_norm_without_being_asked() {
         ("sign,muon", &["margin.spectral", "margin.linf"]),
         ("coordinate", &["margin.l1"]),
         ("steepest(norm=lp:3)", &["margin.l3"]),
-        ("steepest(norm=max(*=2*l2))", &["margin.max(l2)"]),
+        ("steepest(norm=max(*=2*l2))", &["margin.max(*=2*l2)"]),
         ("mirror(potential=hyperbolic:0.1)", &["margin.l1"]),
         ("mirror(potential=squared-lp:1.5)", &["margin.l3/2"]),
+        ("adjusted(of=sign,decay=0.001)", &["margin.linf"]),
+        ("blocks(all=adam)", &["margin.linf"]),
+        ("blocks(first=muon,rest=adam)", &["\"margin.max(first=spectral"]),
     ]
     .iter()
     .enumerate()
@@ -146,7 +149,7 @@ fn every_optimiser_has_the_margin_of_its_own_norm_without_being_asked() {
     let norm = "optimiser=steepest(norm=max(layer1.weight=spectral,*=linf))";
     let output = run_quick(&out, &[norm, "stop.steps=3", "--quiet"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("γ of max(spectral,linf)"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("γ of max(layer1.weight=spectral,*=linf)"), "{}", stdout(&output));
 }
 
 #[test]

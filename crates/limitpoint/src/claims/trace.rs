@@ -185,8 +185,9 @@ type Layer = (std::ops::Range<usize>, Box<dyn Norm>, f64);
 /// The layers with their own norms, where the norm is a maximum over layers.
 fn layer_norms(spec: &NormSpec, layout: &crate::params::ParamLayout) -> Result<Vec<Layer>, ClaimError> {
     let mut layers = Vec::new();
+    let spec = spec.by_block(layout)?;
     for block in layout.trainable() {
-        let (norm, weight) = match spec {
+        let (norm, weight) = match &spec {
             NormSpec::Spectral => (NormSpec::Spectral, 1.0),
             NormSpec::Max { blocks } => {
                 let own = blocks.iter().find(|entry| entry.block == block.name);

@@ -98,8 +98,9 @@ fn key_of_memory(spec: &OptimiserSpec) -> &'static str {
         }
         OptimiserSpec::RmsProp { .. } => "decay",
         OptimiserSpec::Signum { .. } | OptimiserSpec::Muon { .. } => "momentum",
-        OptimiserSpec::Switch { first, second, .. } => {
-            key_of_memory(if first.forgets() < second.forgets() { first } else { second })
+        OptimiserSpec::Switch { .. } | OptimiserSpec::Adjusted { .. } | OptimiserSpec::Blocks(_) => {
+            let slowest = spec.parts().into_iter().min_by(|a, b| a.forgets().total_cmp(&b.forgets()));
+            slowest.map_or("beta2", key_of_memory)
         }
         _ => "beta2",
     }
@@ -112,7 +113,7 @@ fn epsilon(spec: &OptimiserSpec) -> Option<f64> {
         | OptimiserSpec::AdamW { epsilon, .. }
         | OptimiserSpec::RmsProp { epsilon, .. } => Some(*epsilon),
         OptimiserSpec::Switch { second, .. } => epsilon(second),
-        _ => None,
+        _ => spec.parts().into_iter().filter_map(epsilon).reduce(f64::max),
     }
 }
 

@@ -120,6 +120,7 @@ impl Task {
 fn bound(spec: &OptimiserSpec, data: &Dataset, layout: &ParamLayout) -> Result<f64, RunError> {
     let norm = match spec {
         OptimiserSpec::Steepest { norm, .. } | OptimiserSpec::DualAcceleration { norm, .. } => norm.clone(),
+        OptimiserSpec::Adjusted { of, .. } => return bound(of, data, layout),
         _ => NormSpec::L2,
     };
     largest_feature(&norm, data, layout)

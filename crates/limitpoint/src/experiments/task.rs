@@ -9,6 +9,7 @@ use crate::certificates::Measure;
 use crate::flows::FlowSpec;
 use crate::norms::NormSpec;
 use crate::optimisers::{OptimiserSpec, PolarMethod};
+use crate::potentials::PotentialSpec;
 use crate::schedules::ScheduleSpec;
 
 /// One run: a recipe with a single optimiser or flow and a single seed.
@@ -130,14 +131,28 @@ impl Task {
     /// Whether the geometry is that of a limit or a conjecture, so that no single step need respect it.
     pub fn geometry_in_limit(&self) -> bool {
         match self.trainer() {
-            Some(Trainer::Optimiser(OptimiserSpec::Muon { momentum, polar, .. }, _)) => {
-                *momentum != 0.0 || *polar != PolarMethod::Exact
-            }
-            Some(Trainer::Optimiser(spec, _)) => {
-                !matches!(spec, OptimiserSpec::Steepest { .. } | OptimiserSpec::MonotoneCoordinate { .. })
-            }
+            Some(Trainer::Optimiser(spec, _)) => in_limit(spec),
             _ => false,
         }
+    }
+
+    /// Why who trains belongs to no norm, where that is so.
+    pub fn without_norm(&self) -> Option<String> {
+        match self.trainer()? {
+            Trainer::Optimiser(spec, _) => spec.norm_of_steps().err().map(|why| why.to_string()),
+            Trainer::Flow(_) => None,
+        }
+    }
+}
+
+/// Whether the geometry of an optimiser is that of a limit or a conjecture.
+fn in_limit(spec: &OptimiserSpec) -> bool {
+    match spec {
+        OptimiserSpec::Muon { momentum, polar, .. } => *momentum != 0.0 || *polar != PolarMethod::Exact,
+        OptimiserSpec::Steepest { .. } | OptimiserSpec::MonotoneCoordinate { .. } => false,
+        OptimiserSpec::Adjusted { of, decay, .. } => *decay != 0.0 || in_limit(of),
+        OptimiserSpec::Blocks(parts) => parts.values().any(in_limit),
+        _ => true,
     }
 }
 
@@ -148,12 +163,25 @@ fn measure(spec: &OptimiserSpec) -> Option<Measure> {
     match spec {
         OptimiserSpec::Mirror { potential, .. } => Some(Measure::Potential(potential.clone())),
         OptimiserSpec::Switch { second, .. } => measure(second),
+        OptimiserSpec::Adjusted { of, decay, .. } => measure(of).filter(|_| *decay == 0.0),
+        // nothing is claimed of the whole where nothing is of a part, and no cone is known to a norm
+        OptimiserSpec::Blocks(parts) => match parts.len() {
+            1 => parts.values().find_map(measure),
+            _ => parts.values().all(has_measure).then(|| spec.own_norm().map(Measure::Norm))?,
+        },
         OptimiserSpec::AdamW { .. }
         | OptimiserSpec::RmsProp { .. }
         | OptimiserSpec::NaturalGradient { .. }
         | OptimiserSpec::Shampoo { accumulate: true, .. } => None,
         _ => spec.own_norm().map(Measure::Norm),
     }
+}
+
+/// Whether the geometry of an optimiser is known and a norm on all of space.
+fn has_measure(spec: &OptimiserSpec) -> bool {
+    let one_sided =
+        |potential: &PotentialSpec| matches!(potential, PotentialSpec::Entropy | PotentialSpec::SpectralEntropy);
+    measure(spec).is_some_and(|measure| !matches!(&measure, Measure::Potential(potential) if one_sided(potential)))
 }
 
 /// The recipe of a single run.

@@ -7,7 +7,7 @@
 //! (Σ|xᵢ|ᵖ)^(1/p)            with q = p/(p − 1) and 1/p as intervals; see `Interval::powf`
 //! √(xᵀDx), √(xᵀD⁻¹x)        D⁻¹x is replaced by any y near it: xᵀD⁻¹x = 2yᵀx − yᵀDy + e, 0 ≤ e ≤ ‖x − Dy‖₂²/λ_min(D)
 //! σ₁, Σσₖ                   see `spectrum`
-//! maxₗ cₗ‖Wₗ‖, Σₗ cₗ‖Wₗ‖    block by block
+//! maxₗ cₗ‖Wₗ‖, Σₗ cₗ‖Wₗ‖, √Σₗ(cₗ‖Wₗ‖)²    block by block
 //! ```
 
 use super::interval::{Interval, enclosed_dot, enclosed_sum};
@@ -28,6 +28,7 @@ enum Side {
 enum Rule {
     Max,
     Sum,
+    Root,
 }
 
 /// An enclosure of ‖v‖.
@@ -53,10 +54,12 @@ pub fn enclosed_dual_norm(norm: &NormSpec, layout: &ParamLayout, g: &[Interval])
 fn measure(norm: &NormSpec, layout: &ParamLayout, v: &[Interval], side: Side) -> Result<Interval, NormError> {
     // every setting is checked where the norm itself is built
     norm.build(layout)?;
+    let norm = &norm.by_block(layout)?;
     let everywhere = || [BlockNorm::new("*", norm.clone())];
     match norm {
         NormSpec::Max { blocks } => compose(Rule::Max, blocks, layout, v, side),
         NormSpec::Sum { blocks } => compose(Rule::Sum, blocks, layout, v, side),
+        NormSpec::Root { blocks } => compose(Rule::Root, blocks, layout, v, side),
         NormSpec::Spectral | NormSpec::GroupL2Inf => compose(Rule::Max, &everywhere(), layout, v, side),
         NormSpec::Nuclear | NormSpec::GroupL21 => compose(Rule::Sum, &everywhere(), layout, v, side),
         _ => {
@@ -83,7 +86,11 @@ fn compose(
         Ok(if side == Side::Primal { weight * size } else { size / weight })
     };
     let sizes = layout.trainable().map(one).collect::<Result<Vec<_>, NormError>>()?;
-    Ok(if (rule == Rule::Max) == (side == Side::Primal) { largest(&sizes) } else { enclosed_sum(sizes) })
+    Ok(match (rule, side) {
+        (Rule::Root, _) => length(&sizes),
+        (Rule::Max, Side::Primal) | (Rule::Sum, Side::Dual) => largest(&sizes),
+        (Rule::Sum, Side::Primal) | (Rule::Max, Side::Dual) => enclosed_sum(sizes),
+    })
 }
 
 fn elementary(
@@ -93,7 +100,7 @@ fn elementary(
     side: Side,
 ) -> Result<Interval, NormError> {
     use NormSpec::{
-        Frobenius, GroupL2Inf, GroupL21, L1, L1Averaged, L2, Linf, Lp, Max, Nuclear, Quadratic, QuadraticDense,
+        Frobenius, GroupL2Inf, GroupL21, L1, L1Averaged, L2, Linf, Lp, Max, Nuclear, Quadratic, QuadraticDense, Root,
         Spectral, Sum,
     };
     use Side::{Dual, Primal};
@@ -116,7 +123,7 @@ fn elementary(
         (Spectral, Dual) | (Nuclear, Primal) => Spectrum::singular(v, rows, cols)?.sum(),
         (GroupL21, Primal) | (GroupL2Inf, Dual) => enclosed_sum(v.chunks_exact(cols).map(length)),
         (GroupL21, Dual) | (GroupL2Inf, Primal) => largest(&v.chunks_exact(cols).map(length).collect::<Vec<_>>()),
-        (Max { .. } | Sum { .. }, _) => return Err(NormError::Nested(norm.to_string())),
+        (Max { .. } | Sum { .. } | Root { .. }, _) => return Err(NormError::Nested(norm.to_string())),
     })
 }
 

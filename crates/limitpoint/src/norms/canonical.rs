@@ -9,9 +9,10 @@
 //! | `quadratic-dense` with a diagonal D | anything | `quadratic` |
 //! | `spectral`, `nuclear` | one row or one column | ℓ2 |
 //! | `group21`, `group2inf` | one row; one column | ℓ2; ℓ1, ℓ∞ |
-//! | `max(…)`, `sum(…)` | one block | c times the norm of the block |
+//! | `max(…)`, `sum(…)`, `root(…)` | one block | c times the norm of the block |
 //! | `max` of ℓ∞, `group2inf` or `spectral`, equal weights c | several blocks | c times that norm of all blocks |
 //! | `sum` of ℓ1, `group21` or `nuclear`, equal weights c | several blocks | c times that norm of all blocks |
+//! | `root` of ℓ2, equal weights c | several blocks | c times ℓ2 |
 //! | any norm | a single entry | c times ℓ2 |
 
 use super::{BlockNorm, NormError, NormSpec};
@@ -50,7 +51,7 @@ impl NormSpec {
             layout.trainable().map(|block| norm.on_block(block, 1.0)).collect()
         };
         let parts: Vec<BlockNorm> = match self {
-            Self::Max { blocks } | Self::Sum { blocks } => Self::assign(blocks, layout)?
+            Self::Max { blocks } | Self::Sum { blocks } | Self::Root { blocks } => Self::assign(blocks, layout)?
                 .into_iter()
                 .map(|(block, entry)| entry.norm.on_block(block, entry.weight))
                 .collect::<Result<_, _>>()?,
@@ -65,23 +66,24 @@ impl NormSpec {
         if let [part] = &parts[..] {
             return Ok(Canonical { norm: part.norm.clone(), scale: part.weight });
         }
-        let adds = matches!(self, Self::Sum { .. } | Self::Nuclear | Self::GroupL21);
-        let known = match adds {
-            true => [Self::L1, Self::GroupL21, Self::Nuclear],
-            false => [Self::Linf, Self::GroupL2Inf, Self::Spectral],
+        let (compose, known): (fn(Vec<BlockNorm>) -> Self, &[Self]) = match self {
+            Self::Sum { .. } | Self::Nuclear | Self::GroupL21 => {
+                (|blocks| Self::Sum { blocks }, &[Self::L1, Self::GroupL21, Self::Nuclear])
+            }
+            Self::Root { .. } => (|blocks| Self::Root { blocks }, &[Self::L2]),
+            _ => (|blocks| Self::Max { blocks }, &[Self::Linf, Self::GroupL2Inf, Self::Spectral]),
         };
         let scale = parts[0].weight;
         for norm in known {
-            let same = everywhere(&norm);
+            let same = everywhere(norm);
             let fits = |(part, same): (&BlockNorm, &Result<BlockNorm, NormError>)| {
                 part.weight == scale && same.as_ref().is_ok_and(|same| same.norm == part.norm)
             };
             if parts.iter().zip(&same).all(fits) {
-                return Ok(Canonical { norm, scale });
+                return Ok(Canonical { norm: norm.clone(), scale });
             }
         }
-        let norm = if adds { Self::Sum { blocks: parts } } else { Self::Max { blocks: parts } };
-        Ok(Canonical { norm, scale: 1.0 })
+        Ok(Canonical { norm: compose(parts), scale: 1.0 })
     }
 
     /// The plainest name on one block, under the block's name and with all factors in the weight.
@@ -111,7 +113,7 @@ impl NormSpec {
         }
         let norm = match self {
             Self::Lp { p } if p.is_nan() || *p < 1.0 => return Err(NormError::Exponent { p: *p }),
-            Self::Max { .. } | Self::Sum { .. } => return Err(NormError::Nested(self.to_string())),
+            Self::Max { .. } | Self::Sum { .. } | Self::Root { .. } => return Err(NormError::Nested(self.to_string())),
             _ if rows * cols == 1 => Self::L2,
             Self::Lp { p: 1.0 } | Self::L1Averaged => Self::L1,
             Self::Lp { p: 2.0 } | Self::Frobenius => Self::L2,
@@ -165,6 +167,8 @@ mod tests {
                 text.clone(),
                 format!("max(*={text})"),
                 format!("sum(*={text})"),
+                format!("root(*={text})"),
+                format!("root(w=3*l1,*=0.5*{text})"),
                 format!("max(*=0.3*{text})"),
                 format!("sum(w=3*l1,*=3*{text})"),
                 format!("max(w=linf,*=2*{text})"),
@@ -222,6 +226,10 @@ mod tests {
             (&two, "max(*=l1)", "max(w=l1,a=l1)", 1.0),
             (&two, "max(w=linf,a=2*linf)", "max(w=linf,a=2*linf)", 1.0),
             (&two, "sum(*=spectral)", "sum(w=spectral,a=spectral)", 1.0),
+            (&two, "root(*=3*frobenius)", "l2", 3.0),
+            (&two, "root(w=l1,a=l2)", "root(w=l1,a=l2)", 1.0),
+            (&two, "max(biases=l2,*=linf)", "linf", 1.0),
+            (&two, "max(first=l2,last=linf)", "max(w=l2,a=linf)", 1.0),
         ] {
             let found = text.parse::<NormSpec>().unwrap().canonical(layout).unwrap();
             assert_eq!((found.norm.to_string().as_str(), found.scale), (plain, scale), "{text}");

@@ -49,10 +49,10 @@ pub enum NormError {
     #[error("the matrix of the quadratic norm cannot be decomposed")]
     Decomposition(#[from] LinalgError),
     /// A block name that the layout does not have.
-    #[error("a max or sum norm names a block that does not exist; use '*' for all blocks not named")]
+    #[error("a max, sum or root norm names a block that does not exist; use '*' for all blocks not named")]
     Block(#[from] ParamsError),
     /// A layer weight that is not positive.
-    #[error("block '{block}' has weight {weight} in a max or sum norm; weights must be positive and finite")]
+    #[error("block '{block}' has weight {weight} in a max, sum or root norm; weights must be positive and finite")]
     Weight {
         /// The block.
         block: String,
@@ -60,22 +60,22 @@ pub enum NormError {
         weight: f64,
     },
     /// One block listed twice.
-    #[error("block '{0}' is listed twice in a max or sum norm; list it once")]
+    #[error("block '{0}' is listed twice in a max, sum or root norm; list it once")]
     DuplicateBlock(String),
     /// A trainable block without a norm.
     #[error(
-        "block '{0}' is trainable but has no norm in the max or sum norm; name it, or add '*' for all blocks not named"
+        "block '{0}' is trainable but has no norm in the max, sum or root norm; name it, or add '*' for all blocks not named"
     )]
     MissingBlock(String),
-    /// A max or sum inside a max or sum.
-    #[error("block '{0}' of a max or sum norm has itself a max or sum norm; give it a plain norm")]
+    /// A composition inside a composition.
+    #[error("block '{0}' of a max, sum or root norm has itself such a norm; give it a plain norm")]
     Nested(String),
     /// No entry moves, so there is nothing to measure.
     #[error("the layout has no trainable entries, so there is nothing to measure; unfreeze a block")]
     NothingTrainable,
     /// A text that names no norm.
     #[error(
-        "'{0}' names no norm; try l1, l1-averaged, l2, linf, lp:3, quadratic:1:2, frobenius, spectral, nuclear, group21, group2inf, max(*=spectral) or sum(*=nuclear)"
+        "'{0}' names no norm; try l1, l1-averaged, l2, linf, lp:3, quadratic:1:2, frobenius, spectral, nuclear, group21, group2inf, max(*=spectral), sum(*=nuclear) or root(*=l1)"
     )]
     Unreadable(String),
 }

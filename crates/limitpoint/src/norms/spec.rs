@@ -18,15 +18,15 @@ use super::spectral::Spectral;
 use super::window::Window;
 use super::{Norm, NormError};
 use crate::catalogue::CatalogueEntry;
-use crate::params::{Block, ParamLayout};
+use crate::params::{Block, BlockSelection, ParamLayout, ParamsError, assign};
 
 /// Which norm.
 ///
 /// Entrywise norms (ℓ1, ℓ2, ℓ∞, ℓp, quadratic, Frobenius) measure all trainable entries as one vector. A matrix norm on
 /// a layout with several trainable blocks composes over them with weight 1: spectral and ℓ2,∞ by the maximum, so that
 /// `spectral` is the modular norm of paper A and the geometry of Shampoo; nuclear and ℓ2,1, their duals, by the sum. On
-/// a block with one row or one column spectral and nuclear are ℓ2. For any other composition see [`NormSpec::Max`] and
-/// [`NormSpec::Sum`].
+/// a block with one row or one column spectral and nuclear are ℓ2. For any other composition see [`NormSpec::Max`],
+/// [`NormSpec::Sum`] and [`NormSpec::Root`].
 ///
 /// ```
 /// use limitpoint::norms::NormSpec;
@@ -83,15 +83,21 @@ pub enum NormSpec {
         /// One entry for every trainable block, or `*` for the rest.
         blocks: Vec<BlockNorm>,
     },
+    /// √Σₗ(cₗ‖Wₗ‖)², each block with its own norm.
+    Root {
+        /// One entry for every trainable block, or `*` for the rest.
+        blocks: Vec<BlockNorm>,
+    },
 }
 
-/// The norm of one block inside [`NormSpec::Max`] or [`NormSpec::Sum`].
+/// The norm of blocks inside [`NormSpec::Max`], [`NormSpec::Sum`] or [`NormSpec::Root`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BlockNorm {
-    /// Name of a block of the layout, or `*` for every block not named. Frozen blocks are skipped.
+    /// Which blocks it measures, each for itself: a name or any other [`BlockSelection`], or `*` for every block not
+    /// named. Frozen blocks are skipped, and so are kinds of blocks (`hidden`, `biases`) that the layout has none of.
     pub block: String,
-    /// Its norm; not `Max` or `Sum`.
+    /// Its norm; not `Max`, `Sum` or `Root`.
     pub norm: NormSpec,
     /// cₗ > 0, 1 unless given.
     #[serde(default = "one")]
@@ -125,6 +131,7 @@ impl NormSpec {
         let (rule, layers) = match self {
             Self::Max { blocks } => (Rule::Max, resolve(blocks, layout)?),
             Self::Sum { blocks } => (Rule::Sum, resolve(blocks, layout)?),
+            Self::Root { blocks } => (Rule::Root, resolve(blocks, layout)?),
             Self::Spectral | Self::GroupL2Inf => (Rule::Max, self.on_every_block(layout)?),
             Self::Nuclear | Self::GroupL21 => (Rule::Sum, self.on_every_block(layout)?),
             _ => return Ok(Box::new(Window::new(ranges, self.elementary(size, 1)?))),
@@ -161,7 +168,7 @@ impl NormSpec {
             Self::Nuclear => Box::new(Nuclear::new(rows, cols)),
             Self::GroupL21 => Box::new(GroupL21::new(rows, cols)),
             Self::GroupL2Inf => Box::new(GroupL2Inf::new(rows, cols)),
-            Self::Max { .. } | Self::Sum { .. } => return Err(NormError::Nested(self.to_string())),
+            Self::Max { .. } | Self::Sum { .. } | Self::Root { .. } => return Err(NormError::Nested(self.to_string())),
         })
     }
 
@@ -199,6 +206,11 @@ impl NormSpec {
             entry("group2inf", "‖W‖ = maxᵢ‖wᵢ‖₂ over rows, ‖G‖_* = Σᵢ‖gᵢ‖₂, d = −gᵢ/‖gᵢ‖₂ in every row", "A.modular"),
             entry("max", "‖W‖ = maxₗ cₗ‖Wₗ‖, ‖G‖_* = Σₗ‖Gₗ‖_*/cₗ, d = dₗ/cₗ in every block", "A.modular"),
             entry("sum", "‖W‖ = Σₗ cₗ‖Wₗ‖, ‖G‖_* = maxₗ‖Gₗ‖_*/cₗ, d = dₗ/cₗ in one block", "A.lemA4"),
+            entry(
+                "root",
+                "‖W‖ = √Σₗ(cₗ‖Wₗ‖)², ‖G‖_* = √Σₗ(‖Gₗ‖_*/cₗ)², d = ‖Gₗ‖_* dₗ/(cₗ²‖G‖_*) in every block",
+                "A.lemA4",
+            ),
         ]
     }
 
@@ -234,6 +246,8 @@ impl NormSpec {
             Self::Max { blocks: mixed(Self::Spectral, Self::L1) },
             Self::Sum { blocks: mixed(Self::Spectral, Self::L2) },
             Self::Sum { blocks: mixed(Self::Linf, Self::Lp { p: 1.5 }) },
+            Self::Root { blocks: mixed(Self::Spectral, Self::Linf) },
+            Self::Root { blocks: mixed(Self::L1, Self::L2) },
         ]
     }
 }
@@ -248,23 +262,49 @@ impl NormSpec {
             if !(entry.weight > 0.0 && entry.weight.is_finite()) {
                 return Err(NormError::Weight { block: entry.block.clone(), weight: entry.weight });
             }
-            if matches!(entry.norm, Self::Max { .. } | Self::Sum { .. }) {
+            if matches!(entry.norm, Self::Max { .. } | Self::Sum { .. } | Self::Root { .. }) {
                 return Err(NormError::Nested(entry.block.clone()));
             }
             if entries[..i].iter().any(|other| other.block == entry.block) {
                 return Err(NormError::DuplicateBlock(entry.block.clone()));
             }
-            if entry.block != "*" {
-                layout.require(&entry.block)?;
-            }
         }
-        let find = |name: &str| entries.iter().find(|entry| entry.block == name);
-        let choose = |block: &'a Block| {
-            let entry = find(&block.name).or_else(|| find("*"));
-            entry.map(|entry| (block, entry)).ok_or_else(|| NormError::MissingBlock(block.name.clone()))
-        };
-        layout.trainable().map(choose).collect()
+        let selected: Vec<(BlockSelection, &'a BlockNorm)> = entries
+            .iter()
+            .map(|entry| (BlockSelection::from(&entry.block), entry))
+            .filter(|(selection, entry)| !is_missing_kind(selection, entry, layout))
+            .collect();
+        let assigned = assign(layout, &selected, |entry| &entry.0).map_err(|error| match error {
+            ParamsError::ListedTwice(block) => NormError::DuplicateBlock(block),
+            ParamsError::NotListed(block) => NormError::MissingBlock(block),
+            other => NormError::Block(other),
+        })?;
+        let place = |block: &Block| layout.blocks().iter().find(|known| known.name == block.name);
+        Ok(assigned.iter().filter_map(|(block, entry)| Some((place(block)?, entry.1))).collect())
     }
+
+    /// The same norm, where composites have one entry for every trainable block, by its name.
+    pub fn by_block(&self, layout: &ParamLayout) -> Result<Self, NormError> {
+        let named = |entries: &[BlockNorm]| -> Result<Vec<BlockNorm>, NormError> {
+            let assigned = Self::assign(entries, layout)?;
+            Ok(assigned
+                .into_iter()
+                .map(|(block, entry)| BlockNorm { block: block.name.clone(), ..entry.clone() })
+                .collect())
+        };
+        Ok(match self {
+            Self::Max { blocks } => Self::Max { blocks: named(blocks)? },
+            Self::Sum { blocks } => Self::Sum { blocks: named(blocks)? },
+            Self::Root { blocks } => Self::Root { blocks: named(blocks)? },
+            plain => plain.clone(),
+        })
+    }
+}
+
+/// Whether an entry is for a kind of blocks, such as `matrices`, that the layout has none of.
+fn is_missing_kind(selection: &BlockSelection, entry: &BlockNorm, layout: &ParamLayout) -> bool {
+    let nothing = matches!(selection.resolve(layout), Err(ParamsError::NothingSelected { .. }));
+    nothing && !entry.block.contains('*')
 }
 
 /// The layers a composite consists of, in the order of the layout.

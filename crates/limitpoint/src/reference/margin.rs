@@ -203,7 +203,7 @@ pub(super) fn ball_of(norm: &NormSpec, layout: &ParamLayout) -> Option<BallSpec>
     let ones = || vec![1.0; layout.len()];
     let thin = || layout.trainable().all(|block| block.cols == 1);
     let single = || layout.trainable().count() == 1 && layout.trainable().all(|b| b.rows == 1 || b.cols == 1);
-    match norm {
+    match &norm.by_block(layout).ok()? {
         NormSpec::L1 | NormSpec::L1Averaged => Some(BallSpec::Cross(ones())),
         NormSpec::Lp { p } if *p == 1.0 => Some(BallSpec::Cross(ones())),
         NormSpec::GroupL21 if thin() => Some(BallSpec::Cross(ones())),

@@ -127,12 +127,14 @@ fn face(problem: &MarginProblem, v: &[f64]) -> Result<Vec<SparseRow>, ReferenceE
     let one = |norm: NormSpec| blocks.iter().map(move |_| (norm.clone(), scale)).collect::<Vec<_>>();
     // a composite names every trainable block in the order of the layout
     let each = |entries: Vec<BlockNorm>| entries.into_iter().map(|e| (e.norm, scale * e.weight)).collect::<Vec<_>>();
-    let (adds, parts) = match norm {
+    let adds = matches!(norm, NormSpec::L1 | NormSpec::Nuclear | NormSpec::GroupL21 | NormSpec::Sum { .. });
+    // the sizes of blocks are coordinates of a round ball, so that only faces within the blocks are left
+    let round = matches!(norm, NormSpec::Root { .. });
+    let parts = match norm {
         // one vector over all blocks
-        NormSpec::Linf | NormSpec::Spectral | NormSpec::GroupL2Inf => (false, one(norm)),
-        NormSpec::L1 | NormSpec::Nuclear | NormSpec::GroupL21 => (true, one(norm)),
-        NormSpec::Max { blocks } => (false, each(blocks)),
-        NormSpec::Sum { blocks } => (true, each(blocks)),
+        NormSpec::Linf | NormSpec::Spectral | NormSpec::GroupL2Inf => one(norm),
+        NormSpec::L1 | NormSpec::Nuclear | NormSpec::GroupL21 => one(norm),
+        NormSpec::Max { blocks } | NormSpec::Sum { blocks } | NormSpec::Root { blocks } => each(blocks),
         // strictly convex
         _ => return Ok(Vec::new()),
     };
@@ -141,7 +143,7 @@ fn face(problem: &MarginProblem, v: &[f64]) -> Result<Vec<SparseRow>, ReferenceE
     for (block, (norm, weight)) in blocks.iter().zip(&parts) {
         let inner = crate::params::ParamLayout::new([("w", block.rows, block.cols)])?;
         let size = weight * norm.build(&inner)?.value(&v[block.range()]);
-        if !adds && size < 1.0 - TOLERANCE {
+        if !adds && !round && size < 1.0 - TOLERANCE {
             span.extend(block.range().map(|j| run(j, vec![1.0])));
         } else if size > TOLERANCE {
             span.extend(face_of_block(norm, block, &v[block.range()])?);

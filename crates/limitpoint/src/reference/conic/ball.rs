@@ -12,6 +12,7 @@
 //! Σσₖ(W) ≤ t           [A W; Wᵀ B] ⪰ 0,  t − ½(tr A + tr B) ≥ 0                   semidefinite
 //! max cₗ‖vₗ‖ ≤ t       ‖vₗ‖ ≤ t/cₗ                                                of the parts
 //! Σ cₗ‖vₗ‖ ≤ t         ‖vₗ‖ ≤ tₗ,  t − Σ cₗtₗ ≥ 0                                  of the parts
+//! √Σ(cₗ‖vₗ‖)² ≤ t      ‖vₗ‖ ≤ tₗ,  (t, (cₗtₗ)ₗ)                                    of the parts, second order
 //! ```
 //!
 //! (Boyd and Vandenberghe, Convex Optimization, sections 4.3, 4.4 and 4.6.3; Fazel, Hindi and Boyd 2001 for the nuclear
@@ -46,6 +47,8 @@ pub(super) enum Part {
     Max(Vec<(f64, Part)>),
     /// Σ cₗ‖vₗ‖.
     Sum(Vec<(f64, Part)>),
+    /// √Σ(cₗ‖vₗ‖)².
+    Root(Vec<(f64, Part)>),
 }
 
 /// A linear form Σ coefficient · v[entry].
@@ -72,18 +75,15 @@ impl Part {
             blocks.iter().map(|(first, block)| Ok((1.0, Self::of_block(part, *first, block)?))).collect()
         };
         let chosen = |entries: &[BlockNorm]| -> Result<Vec<(f64, Self)>, LinalgError> {
-            let find = |name: &str| entries.iter().find(|entry| entry.block == name);
-            let choose =
-                |name: &str| find(name).or_else(|| find("*")).expect("building the norm refused a missing block");
-            let part = |(first, block): &(usize, &Block)| {
-                let entry = choose(&block.name);
+            let part = |((first, block), entry): (&(usize, &Block), &BlockNorm)| {
                 Ok((entry.weight, Self::of_block(&entry.norm, *first, block)?))
             };
-            blocks.iter().map(part).collect()
+            blocks.iter().zip(entries).map(part).collect()
         };
-        match norm {
+        match &norm.by_block(layout).expect("building the norm refused what does not fit the layout") {
             NormSpec::Max { blocks } => Ok(Self::Max(chosen(blocks)?)),
             NormSpec::Sum { blocks } => Ok(Self::Sum(chosen(blocks)?)),
+            NormSpec::Root { blocks } => Ok(Self::Root(chosen(blocks)?)),
             NormSpec::Spectral | NormSpec::GroupL2Inf => Ok(Self::Max(every(norm)?)),
             NormSpec::Nuclear | NormSpec::GroupL21 => Ok(Self::Sum(every(norm)?)),
             _ => Self::elementary(norm, Shape { first: 0, rows: first, cols: 1 }),
@@ -134,7 +134,7 @@ impl Part {
             NormSpec::Nuclear => Self::Nuclear(shape),
             NormSpec::GroupL21 => Self::Sum(by_row()),
             NormSpec::GroupL2Inf => Self::Max(by_row()),
-            NormSpec::Max { .. } | NormSpec::Sum { .. } => {
+            NormSpec::Max { .. } | NormSpec::Sum { .. } | NormSpec::Root { .. } => {
                 unreachable!("compositions are not nested: building the norm refused it")
             }
         })
@@ -153,6 +153,7 @@ impl Part {
             Self::Nuclear(shape) => Self::Spectral(*shape),
             Self::Max(parts) => Self::Sum(flipped(parts)),
             Self::Sum(parts) => Self::Max(flipped(parts)),
+            Self::Root(parts) => Self::Root(flipped(parts)),
         }
     }
 
@@ -167,7 +168,7 @@ impl Part {
             Self::AbsoluteSum(entries) => entries.len(),
             Self::Nuclear(shape) => place(0, shape.rows) + place(0, shape.cols),
             Self::Max(parts) => parts.iter().map(|(_, part)| part.extra_columns()).sum(),
-            Self::Sum(parts) => parts.iter().map(|(_, part)| 1 + part.extra_columns()).sum(),
+            Self::Sum(parts) | Self::Root(parts) => parts.iter().map(|(_, part)| 1 + part.extra_columns()).sum(),
             _ => 0,
         }
     }
@@ -222,6 +223,13 @@ impl Part {
                 program.require(Cone::Nonnegative, [total]);
                 weighted.for_each(|((_, part), t)| part.require(program, columns, &Affine::term(t, 1.0)));
             }
+            Self::Root(parts) => {
+                let sizes = program.columns(parts.len());
+                let weighted = parts.iter().zip(sizes);
+                let lengths = weighted.clone().map(|((c, _), t)| Affine::term(t, *c)).collect();
+                program.require(Cone::SecondOrder, cone(lengths));
+                weighted.for_each(|((_, part), t)| part.require(program, columns, &Affine::term(t, 1.0)));
+            }
         }
     }
 }
@@ -263,6 +271,7 @@ mod tests {
             Part::Nuclear(shape) => matrix(shape, NormSpec::Nuclear),
             Part::Max(parts) => parts.iter().map(|(c, part)| c * value(part, v)).fold(0.0, f64::max),
             Part::Sum(parts) => parts.iter().map(|(c, part)| c * value(part, v)).sum(),
+            Part::Root(parts) => parts.iter().map(|(c, part)| (c * value(part, v)).powi(2)).sum::<f64>().sqrt(),
         }
     }
 
