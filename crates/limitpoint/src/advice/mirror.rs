@@ -321,7 +321,9 @@ mod tests {
         let layout = ParamLayout::new([("layer1.weight", 300, 200), ("layer2.weight", 40, 300)]).unwrap();
         let theta = start.draw(&layout, &mut Streams::new(1).stream("init"));
         for family in [MirrorFamily::Euclidean, MirrorFamily::Hyperbolic, MirrorFamily::Smoothed { p: 3.0 }] {
-            for recipe in advise_mirror(family, &network, 0.1, LimitMargin::Unknown).unwrap().recipes {
+            // the mean of 1/r″ for λ = 1/(pn) is that of a few weights near 0, too few here
+            let all = advise_mirror(family, &network, 0.1, LimitMargin::Unknown).unwrap().recipes;
+            for recipe in all.into_iter().filter(|recipe| recipe.eta_formula.is_some()) {
                 let text = format!("optimiser={}", recipe.optimiser);
                 let plan = plan(&RecipeSource::find("digits").unwrap(), &[text]).unwrap();
                 let spec = plan.base.optimisers.values().next().unwrap();

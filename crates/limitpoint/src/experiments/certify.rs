@@ -267,10 +267,7 @@ fn draw(start: &StartReference, layout: &ParamLayout) -> Vec<f64> {
 fn claim(task: &Task, data: &Dataset, norm: Option<&NormSpec>) -> Result<Claim, RunError> {
     let refuse = |why: &str| RunError::NoClaim { run: task.label.name.clone(), why: why.to_owned() };
     let measure = norm.map_or_else(|| task.measure(), |norm| Some(Measure::Norm(norm.clone())));
-    let measure = measure.ok_or_else(|| {
-        let why = task.without_norm().map_or_else(String::new, |why| format!(": {why}"));
-        refuse(&format!("no norm is known whose margin its optimiser maximises{why}; name one with --norm"))
-    })?;
+    let measure = measure.ok_or_else(|| refuse(&task.no_measure()))?;
     let linear = task.recipe.model.is_linear();
     match (&data.targets, linear) {
         (Targets::Values(_), true) => {

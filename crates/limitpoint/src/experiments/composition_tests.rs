@@ -98,7 +98,7 @@ fn a_composition_is_observed_and_judged_in_its_own_norm() {
     let own: NormSpec = "max(hidden=spectral,*=2*linf)".parse().unwrap();
     assert_eq!(norms, [NormSpec::L2, own.clone()]);
     assert_eq!((task.measure(), task.own_norm()), (Some(Measure::Norm(own.clone())), Some(own)));
-    assert!(task.geometry_in_limit() && task.without_norm().is_none());
+    assert!(task.geometry_in_limit() && task.no_measure().contains("maximises; name one with --norm"));
     // decay, and what depends on the data, claim nothing
     for claims_nothing in
         ["adjusted(of=sign, decay=0.1)", "blocks(hidden=adam-w, rest=adam)", "blocks(hidden=muon, rest=gradient)"]
@@ -106,7 +106,7 @@ fn a_composition_is_observed_and_judged_in_its_own_norm() {
         assert_eq!(tasks(claims_nothing).0.measure(), None, "{claims_nothing}");
     }
     let (task, norms) = tasks("blocks(hidden=muon, rest=gradient)");
-    assert!(task.without_norm().unwrap().contains("depend in different ways") && norms == [NormSpec::L2]);
+    assert!(task.no_measure().contains("maximises: the steps of the parts") && norms == [NormSpec::L2]);
     let (task, _) = tasks("blocks(first=mirror(potential=entropy), rest=mirror(potential=hyperbolic:1))");
     assert_eq!((task.measure(), task.own_norm().unwrap().key()), (None, "l1".to_owned()));
 }

@@ -49,7 +49,7 @@ impl Task {
         }
         if forgets == 0.0 {
             // what AdaGrad tends to depends on its way there, and no setting changes that
-            return matches!(spec, OptimiserSpec::Shampoo { .. }).then(|| {
+            return adds_up(spec).then(|| {
                 format!(
                     "warning: {key} adds up all gradients since the start, which the loss leaves behind, and need not end \
                      with the largest margin of any norm. Set accumulate=false for that of the spectral norm."
@@ -86,6 +86,11 @@ impl Task {
         }
         Some(text)
     }
+}
+
+/// Whether Shampoo adds up gradients in it.
+fn adds_up(spec: &OptimiserSpec) -> bool {
+    matches!(spec, OptimiserSpec::Shampoo { accumulate: true, .. }) || spec.parts().into_iter().any(adds_up)
 }
 
 /// The setting that says how long an optimiser remembers.

@@ -136,12 +136,16 @@ impl Task {
         }
     }
 
-    /// Why who trains belongs to no norm, where that is so.
-    pub fn without_norm(&self) -> Option<String> {
-        match self.trainer()? {
-            Trainer::Optimiser(spec, _) => spec.norm_of_steps().err().map(|why| why.to_string()),
-            Trainer::Flow(_) => None,
-        }
+    /// Why nothing is claimed of where a run ends, and what to do about it, for runs without a measure.
+    pub(super) fn no_measure(&self) -> String {
+        let why = match self.trainer() {
+            Some(Trainer::Optimiser(spec, _)) => spec.norm_of_steps().err().map(|why| format!(": {why}")),
+            _ => None,
+        };
+        format!(
+            "no norm is known whose margin its optimiser maximises{}; name one with --norm",
+            why.unwrap_or_default()
+        )
     }
 }
 

@@ -180,7 +180,7 @@ pub enum OptimiserError {
     Constraint(String),
     /// A step so long that weight decay would turn the weights around.
     #[error(
-        "{optimiser}: a step of size η = {step} with the weight decay λ = {decay} would multiply the weights by 1 − ηλ = {}, \
+        "{optimiser}: a step of size η = {step:.4e} with the weight decay λ = {decay} would multiply the weights by 1 − ηλ = {:.4e}, \
          which must be positive; lower the decay, or use a schedule whose steps do not grow as the loss falls, such as \
          constant(rate=0.1)", 1.0 - step * decay
     )]
