@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
+mod home;
 mod program;
+use home::Home;
 use program::{limitpoint, stderr, stdout};
 
 fn answered(arguments: &[&str]) -> Value {
@@ -81,6 +83,25 @@ fn an_experiment_brings_its_network_and_its_start() {
     };
     let ratio = answer("c-circle", "model.output_scale=one") / answer("c-circle", "model.output_scale=mean-field");
     assert!((ratio - 100.0).abs() < 1e-9, "{ratio}");
+}
+
+#[test]
+fn the_advised_optimisers_run() {
+    let home = Home::new("advised");
+    for potential in ["hyperbolic", "smoothed:3", "euclidean"] {
+        let asked = ["advise", "mirror", "c-reach", "--potential", potential];
+        let answer = answered(&[&asked[..], &["--format", "json"]].concat());
+        let text = stdout(&limitpoint(&asked));
+        for (place, recipe) in answer["advice"]["recipes"].as_array().unwrap().iter().enumerate() {
+            let setting = format!("optimiser={}", recipe["optimiser"].as_str().unwrap());
+            assert!(text.contains(&format!("'{setting}'")), "{setting} is not in {text}");
+            let out = home.path(&format!("{potential}-{place}"));
+            let schedule = "schedule=constant(rate=0.01)";
+            let run = ["run", "c-reach", &setting, schedule, "seed=1", "stop.steps=30", "--quiet", "--no-report"];
+            let output = limitpoint(&[&run[..], &["--out", &out]].concat());
+            assert_eq!(output.status.code(), Some(0), "{setting}: {}", stderr(&output));
+        }
+    }
 }
 
 #[test]

@@ -122,9 +122,12 @@ fn every_optimiser_has_the_margin_of_its_own_norm_without_being_asked() {
         ("sign,muon", &["margin.spectral", "margin.linf"]),
         ("coordinate", &["margin.l1"]),
         ("steepest(norm=lp:3)", &["margin.l3"]),
-        ("steepest(norm=max(*=2*l2))", &["margin.max(l2)"]),
+        ("steepest(norm=max(*=2*l2))", &["margin.max(*=2*l2)"]),
         ("mirror(potential=hyperbolic:0.1)", &["margin.l1"]),
         ("mirror(potential=squared-lp:1.5)", &["margin.l3/2"]),
+        ("adjusted(of=sign,decay=0.001)", &["margin.linf"]),
+        ("blocks(all=adam)", &["margin.linf"]),
+        ("blocks(first=muon,rest=adam)", &["\"margin.max(first=spectral"]),
     ]
     .iter()
     .enumerate()
@@ -146,7 +149,36 @@ fn every_optimiser_has_the_margin_of_its_own_norm_without_being_asked() {
     let norm = "optimiser=steepest(norm=max(layer1.weight=spectral,*=linf))";
     let output = run_quick(&out, &[norm, "stop.steps=3", "--quiet"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("γ of max(spectral,linf)"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("γ of max(layer1.weight=spectral,*=linf)"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_composition_is_judged_in_its_norm_or_told_why_it_has_none() {
+    let home = Home::new("composition");
+    for (optimiser, norm) in [
+        ("blocks(first=muon, rest=adjusted(of=sign, factor=0.5))", None),
+        ("blocks(first=muon, rest=adjusted(of=signum, factor=0.5))", Some("max(first=spectral,*=2*linf)")),
+    ] {
+        let out = home.path(if norm.is_some() { "known" } else { "unknown" });
+        let output = run_quick(&out, &[&format!("optimiser={optimiser}"), "seed=1", "--quiet", "--no-report"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let output = limitpoint(&["certify", &out]);
+        let said = stdout(&output) + &stderr(&output);
+        match norm {
+            Some(norm) => assert!(said.contains(norm), "{said}"),
+            // sign descent carries its dual norm, Muon does not
+            None => assert!(said.contains("depend in different ways") && said.contains("--norm"), "{said}"),
+        }
+    }
+    let output = run_quick(&home.path("hidden"), &["optimiser=blocks(hidden=muon, rest=adam)", "seed=1"]);
+    assert!(output.status.code() != Some(0) && stderr(&output).contains("'hidden' selects no"), "{}", stderr(&output));
+    let decay = ["optimiser=adjusted(of=gradient, decay=0.5)", "schedule=constant(rate=4)", "seed=1"];
+    let output = run_quick(&home.path("decay"), &decay);
+    let said = stderr(&output);
+    assert!(
+        output.status.code() != Some(0) && said.contains("step 1: adjusted: a step of size η = 4.0000e0"),
+        "{said}"
+    );
 }
 
 #[test]

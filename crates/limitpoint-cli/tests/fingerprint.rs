@@ -32,6 +32,21 @@ fn gradient_descent_is_recognised_and_shown_as_a_table() {
 }
 
 #[test]
+fn every_part_of_a_composition_is_judged() {
+    let composed = "blocks(first=sign, rest=adjusted(of=gradient, factor=0.5))";
+    let asked = ["fingerprint", composed, "--seeds", "1", "--log10-loss", "-60", "--format", "json"];
+    let answer = answered(&asked);
+    let found = answer["fingerprints"].as_array().unwrap();
+    assert_eq!(found.len(), 2);
+    for (part, start) in found.iter().zip(["first of blocks(", "rest of blocks("]) {
+        assert!(part["answer"].as_str().unwrap().starts_with(start), "{}", part["answer"]);
+        assert!(!part["network"]["readings"].as_array().unwrap().is_empty(), "{}", part["network"]["trouble"]);
+    }
+    assert!(found[0]["answer"].as_str().unwrap().contains("maximises the ℓ∞ margin"), "{}", found[0]["answer"]);
+    assert!(found[1]["answer"].as_str().unwrap().contains("maximises the ℓ2 margin"), "{}", found[1]["answer"]);
+}
+
+#[test]
 fn several_optimisers_share_a_radar_and_a_file() {
     let home = Home::new("fingerprint");
     let out = home.path("out");

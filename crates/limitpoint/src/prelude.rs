@@ -6,11 +6,11 @@
 pub use crate::certificates::{Tolerances, Verdict};
 pub use crate::data::{DataSpec, DataSplit, Dataset, Digits, Gaussians, Regression, Targets, TeacherStudent};
 pub use crate::diagnostics::InstrumentSpec;
+pub use crate::engine::{Compute, Forward, Precision};
 pub use crate::experiments::{RecipeSource, plan};
 pub use crate::flows::FlowSpec;
 pub use crate::linalg::Matrix;
 pub use crate::losses::LossSpec;
-pub use crate::engine::{Compute, Forward, Precision};
 pub use crate::models::{Activation, Initialiser, ModelSpec};
 pub use crate::norms::NormSpec;
 pub use crate::numeric::Streams;

@@ -3,9 +3,9 @@
 use limitpoint::data::{Dataset, Targets};
 use limitpoint::diagnostics::{alignment, kkt_measure, normalised_margins, stationarity_residual};
 use limitpoint::driver::{Batching, Descent, Process, run};
+use limitpoint::engine::Compute;
 use limitpoint::linalg::Matrix;
 use limitpoint::losses::LossSpec;
-use limitpoint::engine::Compute;
 use limitpoint::models::ModelSpec;
 use limitpoint::norms::{Norm, NormSpec};
 use limitpoint::numeric::Streams;

@@ -197,6 +197,11 @@ fn describe(subject: &Subject, advice: &MirrorAdvice) -> String {
         100.0 * advice.gap,
         if matches!(advice.margin, LimitMargin::Known(_)) { "" } else { " --margin settles the time until then." }
     );
+    text += "\nWith the potential and the step factor of every layer, to be given to `limitpoint run` with a schedule that suits \
+             gradient\ndescent:\n";
+    for recipe in &advice.recipes {
+        text += &format!("\n{}\n  'optimiser={}'\n", title(recipe), recipe.optimiser);
+    }
     for recipe in &advice.recipes {
         if let Some(warning) = &recipe.warning {
             text += &format!("\nwarning: with {}, {warning}.", title(recipe));

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Args;
 use limitpoint::experiments::write_atomically;
-use limitpoint::fingerprint::{Fingerprint, Phase, Settings, fingerprint};
+use limitpoint::fingerprint::{Fingerprint, Phase, Settings, fingerprint_all};
 use limitpoint::norms::NormSpec;
 use limitpoint::report::{fingerprints, radar_figure};
 use limitpoint::schedules::ScheduleSpec;
@@ -19,7 +19,8 @@ use crate::values;
 /// Arguments of `fingerprint`.
 #[derive(Debug, Args)]
 pub struct FingerprintArguments {
-    /// Optimisers as recipes write them: gradient, adam, 'adam(epsilon=0)', 'steepest(norm=lp:3)', …
+    /// Optimisers as recipes write them: gradient, adam, 'adam(epsilon=0)', 'steepest(norm=lp:3)', …; of a composition
+    /// such as 'blocks(hidden=muon, rest=adam)' each part is judged.
     #[arg(value_name = "OPTIMISER", required = true)]
     pub optimisers: Vec<String>,
     /// A constant step size, instead of steps that follow the loss.
@@ -58,12 +59,13 @@ pub fn run(arguments: &FingerprintArguments) -> anyhow::Result<ExitCode> {
     }
     let mut found = Vec::new();
     for optimiser in &arguments.optimisers {
-        let one = fingerprint(optimiser, &settings).with_context(|| format!("no fingerprint of '{optimiser}'"))?;
-        match arguments.format {
-            Format::Json => say(&one.answer),
-            Format::Text => print(&describe(&one))?,
+        for one in fingerprint_all(optimiser, &settings).with_context(|| format!("no fingerprint of '{optimiser}'"))? {
+            match arguments.format {
+                Format::Json => say(&one.answer),
+                Format::Text => print(&describe(&one))?,
+            }
+            found.push(one);
         }
-        found.push(one);
     }
     let text = serde_json::to_string_pretty(&json!({ "fingerprints": found }))? + "\n";
     if let Some(folder) = &arguments.out {

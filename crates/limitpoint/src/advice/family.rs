@@ -44,6 +44,15 @@ impl MirrorFamily {
         }
     }
 
+    /// Descent with this potential, as recipes and overrides write it.
+    pub fn optimiser(&self, lambda: f64) -> String {
+        match *self {
+            Self::Euclidean => "gradient".to_owned(),
+            Self::Hyperbolic => format!("mirror(potential=hyperbolic(lambda={lambda:e}))"),
+            Self::Smoothed { p } => format!("mirror(potential=smoothed(p={p},lambda={lambda:e}))"),
+        }
+    }
+
     /// 1/r″(t).
     pub fn inverse_curvature(&self, lambda: f64, t: f64) -> Result<f64, PotentialError> {
         Ok(1.0

@@ -76,6 +76,8 @@ pub struct RecipeAdvice {
     pub reachable: Option<bool>,
     /// What is wrong with it, if something is.
     pub warning: Option<String>,
+    /// The optimiser, as recipes and overrides write it: a potential and a step factor for every layer.
+    pub optimiser: String,
 }
 
 /// η and λ of one layer.
@@ -169,6 +171,7 @@ fn patterns(family: MirrorFamily) -> Vec<Pattern> {
 /// let by_count = &advice.recipes[3];
 /// assert_eq!(by_count.layers[0].lambda, Some(1.0 / 90_000.0)); // 1/n², n = 300
 /// assert!((by_count.reach.offset - 1.0).abs() < 1e-12 && by_count.warning.is_none());
+/// assert!(by_count.optimiser.starts_with("blocks(layer1=adjusted(of=mirror(potential=hyperbolic(lambda="));
 /// # Ok::<(), limitpoint::advice::AdviceError>(())
 /// ```
 pub fn advise_mirror(
@@ -225,6 +228,12 @@ fn recipe(
             }
         })
         .collect();
+    let part = |(layer, lambda): (&LayerAdvice, &f64)| {
+        // a bias moves with its layer
+        let name = layer.layer.strip_suffix(".weight").unwrap_or(&layer.layer);
+        format!("{name}=adjusted(of={},factor={:e})", family.optimiser(*lambda), layer.eta)
+    };
+    let optimiser = format!("blocks({})", layers.iter().zip(&lambdas).map(part).collect::<Vec<_>>().join(", "));
     let reach = Reach::new(family, &lambdas, network, gap, margin.value());
     let slowest = reach.log_time.unwrap_or(reach.lemma_log_time);
     let (reachable, warning) = match margin {
@@ -258,6 +267,7 @@ fn recipe(
         reach,
         reachable,
         warning,
+        optimiser,
     }
 }
 
@@ -298,6 +308,36 @@ mod tests {
         assert_eq!(bounded.recipes[3].reachable, Some(true));
         let smoothed = advise_mirror(MirrorFamily::Smoothed { p: 3.0 }, &network, 0.1, LimitMargin::Unknown).unwrap();
         assert!(smoothed.recipes[3].reach.offset < 0.8); // (1/2)^(1/3)
+    }
+
+    /// The mean of Δθ/(−ηg) over the weights of a layer is η E[1/r″(θ₀)], which every recipe keeps at 1.
+    #[test]
+    fn the_advised_optimisers_move_every_layer_as_far_as_gradient_descent() {
+        use crate::experiments::{RecipeSource, plan};
+        use crate::numeric::{LogScaled, Streams};
+        use crate::params::ParamLayout;
+        let start = Initialiser::HeNormal { scale: 1.0 };
+        let network = Architecture::relu(200, &[300], 40, &start).unwrap();
+        let layout = ParamLayout::new([("layer1.weight", 300, 200), ("layer2.weight", 40, 300)]).unwrap();
+        let theta = start.draw(&layout, &mut Streams::new(1).stream("init"));
+        for family in [MirrorFamily::Euclidean, MirrorFamily::Hyperbolic, MirrorFamily::Smoothed { p: 3.0 }] {
+            // the mean of 1/r″ for λ = 1/(pn) is that of a few weights near 0, too few here
+            let all = advise_mirror(family, &network, 0.1, LimitMargin::Unknown).unwrap().recipes;
+            for recipe in all.into_iter().filter(|recipe| recipe.eta_formula.is_some()) {
+                let text = format!("optimiser={}", recipe.optimiser);
+                let plan = plan(&RecipeSource::find("digits").unwrap(), &[text]).unwrap();
+                let spec = plan.base.optimisers.values().next().unwrap();
+                let (mut optimiser, mut params) = (spec.build(&layout).unwrap(), theta.clone());
+                let gradient = LogScaled { log_scale: 1e-11f64.ln(), direction: vec![1.0; theta.len()] };
+                let context = crate::schedules::StepContext { step: 0, epoch: 0, log_loss: 0.0, all_correct: false };
+                optimiser.step(&mut params, &gradient, &context, 0.0).unwrap();
+                for block in layout.blocks() {
+                    let moved: f64 = block.range().map(|i| (theta[i] - params[i]) / 1e-11).sum();
+                    let mean = moved / block.len() as f64;
+                    assert!((mean - 1.0).abs() < 0.05, "{}: {} moves by {mean}", recipe.optimiser, block.name);
+                }
+            }
+        }
     }
 
     #[test]

@@ -50,7 +50,8 @@ impl Measure {
                 | NormSpec::GroupL21
                 | NormSpec::GroupL2Inf
                 | NormSpec::Max { .. }
-                | NormSpec::Sum { .. },
+                | NormSpec::Sum { .. }
+                | NormSpec::Root { .. },
             ) => None,
         }
     }

@@ -79,7 +79,7 @@ pub fn sparse_feature_bound(inputs: &SparseMatrix, norm: &NormSpec) -> Result<f6
 fn names_coordinates(norm: &NormSpec) -> bool {
     match norm {
         NormSpec::Quadratic { .. } | NormSpec::QuadraticDense { .. } => true,
-        NormSpec::Max { blocks } | NormSpec::Sum { blocks } => {
+        NormSpec::Max { blocks } | NormSpec::Sum { blocks } | NormSpec::Root { blocks } => {
             blocks.iter().any(|block| names_coordinates(&block.norm))
         }
         _ => false,

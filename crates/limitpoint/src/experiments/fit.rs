@@ -66,6 +66,9 @@ fn remembered(spec: &OptimiserSpec) -> usize {
     match spec {
         OptimiserSpec::Adam { .. } | OptimiserSpec::AdamW { .. } | OptimiserSpec::Mirror { .. } => 3,
         OptimiserSpec::Switch { first, second, .. } => remembered(first) + remembered(second),
+        OptimiserSpec::Adjusted { of, .. } => remembered(of),
+        // slices of parameters, gradient and look-ahead, and at most what the part that keeps most does
+        OptimiserSpec::Blocks(parts) => 3 + parts.values().map(remembered).max().unwrap_or(0),
         _ => 2,
     }
 }
@@ -75,6 +78,8 @@ fn squared(spec: &OptimiserSpec) -> u128 {
     match spec {
         OptimiserSpec::Shampoo { .. } => 3,
         OptimiserSpec::Switch { first, second, .. } => squared(first) + squared(second),
+        OptimiserSpec::Adjusted { of, .. } => squared(of),
+        OptimiserSpec::Blocks(parts) => parts.values().map(squared).max().unwrap_or(0),
         _ => 0,
     }
 }

@@ -45,7 +45,7 @@ impl Task {
         }
         if forgets == 0.0 {
             // what AdaGrad tends to depends on its way there, and no setting changes that
-            return matches!(spec, OptimiserSpec::Shampoo { .. }).then(|| {
+            return adds_up(spec).then(|| {
                 format!(
                     "warning: {key} adds up all gradients since the start, which the loss leaves behind, and need not end \
                      with the largest margin of any norm. Set accumulate=false for that of the spectral norm."
@@ -84,6 +84,11 @@ impl Task {
     }
 }
 
+/// Whether Shampoo adds up gradients in it.
+fn adds_up(spec: &OptimiserSpec) -> bool {
+    matches!(spec, OptimiserSpec::Shampoo { accumulate: true, .. }) || spec.parts().into_iter().any(adds_up)
+}
+
 /// The setting that says how long an optimiser remembers.
 fn key_of_memory(spec: &OptimiserSpec) -> &'static str {
     match spec {
@@ -94,8 +99,9 @@ fn key_of_memory(spec: &OptimiserSpec) -> &'static str {
         }
         OptimiserSpec::RmsProp { .. } => "decay",
         OptimiserSpec::Signum { .. } | OptimiserSpec::Muon { .. } => "momentum",
-        OptimiserSpec::Switch { first, second, .. } => {
-            key_of_memory(if first.forgets() < second.forgets() { first } else { second })
+        OptimiserSpec::Switch { .. } | OptimiserSpec::Adjusted { .. } | OptimiserSpec::Blocks(_) => {
+            let slowest = spec.parts().into_iter().min_by(|a, b| a.forgets().total_cmp(&b.forgets()));
+            slowest.map_or("beta2", key_of_memory)
         }
         _ => "beta2",
     }
@@ -108,7 +114,7 @@ fn epsilon(spec: &OptimiserSpec) -> Option<f64> {
         | OptimiserSpec::AdamW { epsilon, .. }
         | OptimiserSpec::RmsProp { epsilon, .. } => Some(*epsilon),
         OptimiserSpec::Switch { second, .. } => epsilon(second),
-        _ => None,
+        _ => spec.parts().into_iter().filter_map(epsilon).reduce(f64::max),
     }
 }
 

@@ -101,7 +101,7 @@ impl Observer for MetricsWriter {
     }
 }
 
-/// Names of columns as they are written: those with commas, as in `margin.max(spectral,linf)`, in quotes.
+/// Names of columns as they are written: those with commas, as in `margin.max(hidden=spectral,*=linf)`, in quotes.
 fn header_text(columns: &[String]) -> String {
     let quoted = |name: &String| match name.contains([',', '"']) {
         true => format!("\"{}\"", name.replace('"', "\"\"")),

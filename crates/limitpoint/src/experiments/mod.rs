@@ -9,6 +9,8 @@
 
 // recipes: from files and overrides to what is run
 mod complaint;
+#[cfg(test)]
+mod composition_tests;
 mod glossary;
 mod node;
 #[cfg(test)]

@@ -177,8 +177,14 @@ impl Override {
             .as_ref()
             .and_then(|node| node.only().map(|(tag, _)| tag.to_owned()).or_else(|| node.text().map(str::to_owned)));
         let settings = current.as_ref().and_then(|tag| choice.variant(tag)).flatten();
-        let nested =
-            settings.is_some_and(|settings| settings.field(word).is_some() || matches!(settings.form(), Form::Choice));
+        // what is in a table of the user's own names, such as `hidden` of blocks
+        let listed =
+            || walk.node.as_ref().and_then(|node| node.only()).is_some_and(|(_, parts)| parts.get(word).is_some());
+        let nested = settings.is_some_and(|settings| match settings.form() {
+            Form::Choice => true,
+            Form::Map(_) => listed(),
+            _ => settings.field(word).is_some(),
+        });
         match (current, choice.variant(word)) {
             (Some(tag), _) if tag != word && nested => {
                 walk.enter(&tag, settings);

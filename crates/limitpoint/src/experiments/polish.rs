@@ -60,7 +60,7 @@ pub fn polish_run(
             return Err(refuse("its optimiser has a potential; name the norm of its horizon with --norm, such as l1"));
         }
         (None, None) => {
-            return Err(refuse("no norm is known whose margin its optimiser maximises; name one with --norm"));
+            return Err(refuse(&opened.task.no_measure()));
         }
     };
     let (spec, data) = (&opened.task.recipe.model, &opened.split.train);

@@ -10,6 +10,7 @@ use crate::norms::NormSpec;
 use crate::observers::Spacing;
 use crate::optimisers::OptimiserSpec;
 use crate::params::ParamLayout;
+use crate::potentials::PotentialSpec;
 
 /// The rates of one optimiser, over all its seeds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,12 +77,7 @@ impl Own {
             let optimiser = recipe.optimisers.get(&run.optimiser).cloned();
             optimiser.or_else(|| recipe.flows.get(&run.optimiser).map(flow))
         });
-        let potential = match &spec {
-            Some(OptimiserSpec::Mirror { potential, .. } | OptimiserSpec::NaturalGradient { potential }) => {
-                Some(potential)
-            }
-            _ => None,
-        };
+        let potential = spec.as_ref().and_then(potential);
         let written = spec.as_ref().and_then(OptimiserSpec::own_norm).map(|norm| norm.key());
         // the run's own record knows a swept norm; of a potential it keeps the name, which is no norm
         let recorded = run.geometry.clone().filter(|_| potential.is_none());
@@ -92,6 +88,21 @@ impl Own {
             alpha: degree.unwrap_or(2.0),
             scale: horizon.map_or(1.0, |horizon| horizon.scale),
         }
+    }
+}
+
+/// The potential of mirror descent, or one of those of a composition whose potentials have one degree.
+fn potential(spec: &OptimiserSpec) -> Option<&PotentialSpec> {
+    let degree = |potential: &PotentialSpec| potential.scalar().ok().map(|scalar| scalar.degree());
+    match spec {
+        OptimiserSpec::Mirror { potential, .. } | OptimiserSpec::NaturalGradient { potential } => Some(potential),
+        OptimiserSpec::Adjusted { of, .. } => potential(of),
+        OptimiserSpec::Blocks(parts) => {
+            let all = parts.values().map(potential).collect::<Option<Vec<_>>>()?;
+            let first = *all.first()?;
+            all.iter().all(|other| degree(other) == degree(first)).then_some(first)
+        }
+        _ => None,
     }
 }
 

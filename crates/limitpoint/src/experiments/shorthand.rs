@@ -111,7 +111,7 @@ fn with_settings(tag: &str, shape: Shape, settings: &str, spot: &Spot, depth: us
     if depth >= DEEPEST {
         return Err(RecipeError::value(spot, format!("more than {DEEPEST} texts stand within each other; use tables")));
     }
-    if !matches!(shape.form(), Form::Struct) {
+    if !matches!(shape.form(), Form::Struct | Form::Map(_)) {
         return from_piece(shape, settings, spot, depth + 1);
     }
     let mut table = Table::new();
@@ -121,14 +121,20 @@ fn with_settings(tag: &str, shape: Shape, settings: &str, spot: &Spot, depth: us
         let (name, value) = piece
             .split_once('=')
             .ok_or_else(|| RecipeError::value(spot, format!("write '{piece}' of {tag} as setting=value")))?;
-        let name = name.trim();
-        let field = shape.field(name).ok_or_else(|| RecipeError::UnknownKey {
-            spot: Box::new(spot.clone()),
-            key: name.to_owned(),
-            inside: tag.to_owned(),
-            hint: Box::new(super::complaint::Hint::new(name, shape.fields())),
-        })?;
+        let name = name.trim().trim_matches(['"', '\'']);
+        let field = match shape.form() {
+            Form::Map(entries) => entries,
+            _ => shape.field(name).ok_or_else(|| RecipeError::UnknownKey {
+                spot: Box::new(spot.clone()),
+                key: name.to_owned(),
+                inside: tag.to_owned(),
+                hint: Box::new(super::complaint::Hint::new(name, shape.fields())),
+            })?,
+        };
         let node = from_piece(field, value, spot, depth + 1)?;
+        if table.contains_key(name) {
+            return Err(RecipeError::value(spot, format!("'{name}' is given twice in {tag}(…); give it once")));
+        }
         table.insert(name.to_owned(), Entry { key: spot.clone(), node });
     }
     Ok(Node::new(Kind::Table(table), spot))

@@ -77,6 +77,11 @@ impl Task {
         self.trainer()?.measure()
     }
 
+    /// Why nothing is claimed of where it ends, and what to do about it, where it has no measure.
+    pub(super) fn no_measure(&self) -> String {
+        self.trainer().map(|trainer| trainer.no_measure()).unwrap_or_default()
+    }
+
     /// The norm who trains belongs to: that of its steps, or of the horizon of its potential.
     pub fn own_norm(&self) -> Option<NormSpec> {
         self.trainer()?.own_norm()

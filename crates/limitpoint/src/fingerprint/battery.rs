@@ -101,6 +101,13 @@ pub(super) fn optimiser(text: &str) -> Result<OptimiserSpec, FingerprintError> {
     if one_sided(&spec) { Err(FingerprintError::OneSided { text: text.to_owned() }) } else { Ok(spec) }
 }
 
+/// An optimiser as an override writes it in full.
+pub(super) fn written(spec: &OptimiserSpec) -> Result<String, FingerprintError> {
+    let value =
+        toml::Value::try_from(spec).map_err(|error| FingerprintError::Unwritable { what: error.to_string() })?;
+    Ok(value.to_string())
+}
+
 fn one_sided(spec: &OptimiserSpec) -> bool {
     let potential_is = |potential: &PotentialSpec| match potential {
         PotentialSpec::Entropy | PotentialSpec::SpectralEntropy => true,
@@ -114,8 +121,7 @@ fn one_sided(spec: &OptimiserSpec) -> bool {
             potential_is(potential)
         }
         OptimiserSpec::ConstrainedMirror { .. } => true,
-        OptimiserSpec::Switch { first, second, .. } => one_sided(first) || one_sided(second),
-        _ => false,
+        _ => spec.parts().into_iter().any(one_sided),
     }
 }
 
@@ -131,8 +137,7 @@ fn spread(spec: &OptimiserSpec) -> f64 {
     };
     match spec {
         OptimiserSpec::Mirror { potential, .. } | OptimiserSpec::NaturalGradient { potential } => width(potential),
-        OptimiserSpec::Switch { first, second, .. } => spread(first).min(spread(second)),
-        _ => START,
+        _ => spec.parts().into_iter().map(spread).fold(START, f64::min),
     }
 }
 

@@ -43,6 +43,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiments::RecipeError;
 use crate::norms::NormSpec;
+use crate::optimisers::OptimiserSpec;
 use crate::schedules::ScheduleSpec;
 
 /// What keeps a fingerprint from being taken.
@@ -65,6 +66,12 @@ pub enum FingerprintError {
     OneSided {
         /// The optimiser.
         text: String,
+    },
+    /// A part of a composition that has no text.
+    #[error("a part of the composition cannot be written down: {what}")]
+    Unwritable {
+        /// What is wrong with it.
+        what: String,
     },
     /// No starts.
     #[error("the number of starts must be 1 to {most}, but is {starts}")]
@@ -240,11 +247,38 @@ const MOST_STARTS: usize = 100;
 /// # Ok::<(), limitpoint::fingerprint::FingerprintError>(())
 /// ```
 pub fn fingerprint(optimiser: &str, settings: &Settings) -> Result<Fingerprint, FingerprintError> {
+    take(optimiser, optimiser, optimiser, settings)
+}
+
+/// The fingerprint of an optimiser, or of every part of a composition: the linear problems have one block, which has to
+/// be of one part, so that each part has a geometry of its own there. Their network is that of the whole composition.
+///
+/// ```
+/// use limitpoint::fingerprint::{Settings, fingerprint_all};
+/// let settings = Settings { starts: 1, log10_loss: Some(-100.0), ..Settings::default() };
+/// let found = fingerprint_all("blocks(first=sign, rest=gradient)", &settings)?;
+/// let geometries: Vec<_> = found.iter().map(|part| part.late().and_then(|phase| phase.geometry.as_deref())).collect();
+/// assert_eq!(geometries, [Some("linf"), Some("l2")]);
+/// assert!(found[0].answer.starts_with("first of blocks(first=sign, rest=gradient) maximises the ℓ∞ margin"));
+/// # Ok::<(), limitpoint::fingerprint::FingerprintError>(())
+/// ```
+pub fn fingerprint_all(optimiser: &str, settings: &Settings) -> Result<Vec<Fingerprint>, FingerprintError> {
+    let OptimiserSpec::Blocks(parts) = battery::optimiser(optimiser)? else {
+        return Ok(vec![fingerprint(optimiser, settings)?]);
+    };
+    let one = |(blocks, part): (&String, &OptimiserSpec)| {
+        take(&format!("{blocks} of {optimiser}"), &battery::written(part)?, optimiser, settings)
+    };
+    parts.iter().map(one).collect()
+}
+
+/// Takes the fingerprint of what is called `name`: of `linear` on the linear problems, of `whole` on the network.
+fn take(name: &str, linear: &str, whole: &str, settings: &Settings) -> Result<Fingerprint, FingerprintError> {
     if settings.starts == 0 || settings.starts > MOST_STARTS {
         return Err(FingerprintError::Starts { starts: settings.starts, most: MOST_STARTS });
     }
-    let spec = battery::optimiser(optimiser)?;
-    let pace = Pace::of(&spec, settings);
+    let pace = Pace::of(&battery::optimiser(linear)?, settings);
+    let network_pace = Pace::of(&battery::optimiser(whole)?, settings);
     let geometries = settings.geometries.clone();
     let mut jobs = Vec::new();
     for (probe, optima) in battery(&geometries)? {
@@ -255,13 +289,13 @@ pub fn fingerprint(optimiser: &str, settings: &Settings) -> Result<Fingerprint, 
     let (runs, network) = rayon::join(
         || {
             jobs.into_par_iter()
-                .map(|(probe, optima, start)| reading::run(optimiser, &geometries, probe, &optima, start, &pace))
+                .map(|(probe, optima, start)| reading::run(linear, &geometries, probe, &optima, start, &pace))
                 .collect::<Result<Vec<ProbeRun>, FingerprintError>>()
         },
-        || network::evidence(optimiser, &geometries, &pace),
+        || network::evidence(whole, &geometries, &network_pace),
     );
     let (runs, network) = (runs?, network?);
     let (phases, course) = answer::phases(&geometries, &runs);
-    let answer = answer::sentence(optimiser, &geometries, &phases);
-    Ok(Fingerprint { optimiser: optimiser.to_owned(), geometries, pace, runs, phases, course, network, answer })
+    let answer = answer::sentence(name, &geometries, &phases);
+    Ok(Fingerprint { optimiser: name.to_owned(), geometries, pace, runs, phases, course, network, answer })
 }

@@ -129,8 +129,7 @@ impl Memory {
             }
             // two eigenvalue problems a step
             OptimiserSpec::Shampoo { accumulate: true, .. } => Self { depth: DEAR, ..averages(0.0) },
-            OptimiserSpec::Switch { ref first, ref second, .. } => Self::of(first).and(Self::of(second)),
-            _ => averages(0.0),
+            _ => spec.parts().into_iter().map(Self::of).fold(averages(0.0), Self::and),
         }
     }
 

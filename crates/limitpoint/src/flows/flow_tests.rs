@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::data::{Dataset, Targets};
+use crate::engine::Compute;
 use crate::linalg::Matrix;
 use crate::losses::LossSpec;
-use crate::engine::Compute;
 use crate::models::ModelSpec;
 use crate::objective::Reduction;
 

@@ -7,7 +7,7 @@
 //! (Σ|xᵢ|ᵖ)^(1/p)            with q = p/(p − 1) and 1/p as intervals; see `Interval::powf`
 //! √(xᵀDx), √(xᵀD⁻¹x)        D⁻¹x is replaced by any y near it: xᵀD⁻¹x = 2yᵀx − yᵀDy + e, 0 ≤ e ≤ ‖x − Dy‖₂²/λ_min(D)
 //! σ₁, Σσₖ                   see `spectrum`
-//! maxₗ cₗ‖Wₗ‖, Σₗ cₗ‖Wₗ‖    block by block
+//! maxₗ cₗ‖Wₗ‖, Σₗ cₗ‖Wₗ‖, √Σₗ(cₗ‖Wₗ‖)²    block by block
 //! ```
 
 use super::interval::{Interval, enclosed_dot, enclosed_sum};
@@ -57,6 +57,7 @@ fn measure(norm: &NormSpec, layout: &ParamLayout, v: &[Interval], side: Side) ->
     let sizes = parts.iter().map(one).collect::<Result<Vec<_>, NormError>>()?;
     Ok(match (rule, side) {
         _ if sizes.len() == 1 => sizes[0],
+        (Rule::Root, _) => length(&sizes),
         (Rule::Max, Side::Primal) | (Rule::Sum, Side::Dual) => largest(&sizes),
         (Rule::Max, Side::Dual) | (Rule::Sum, Side::Primal) => enclosed_sum(sizes),
     })

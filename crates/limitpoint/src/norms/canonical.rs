@@ -9,8 +9,8 @@
 //! | `quadratic-dense` with a diagonal D | anything | `quadratic` |
 //! | `spectral`, `nuclear` | one row or one column | ℓ2 |
 //! | `group21`, `group2inf` | one row; one column | ℓ2; ℓ1, ℓ∞ |
-//! | `max(…)`, `sum(…)` | one block | c times the norm of the block |
-//! | `max` of ℓ∞, `sum` of ℓ1, equal weights c | several blocks | c times ℓ∞, ℓ1 of all entries |
+//! | `max(…)`, `sum(…)`, `root(…)` | one block | c times the norm of the block |
+//! | `max` of ℓ∞, `sum` of ℓ1, `root` of ℓ2, equal weights c | several blocks | c times ℓ∞, ℓ1, ℓ2 of all entries |
 //! | `spectral`, `group2inf`; `nuclear`, `group21` | several blocks | `max`; `sum` of that norm |
 //! | any norm but a quadratic one | a single entry | ℓ2 |
 //!
@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use super::composite::Rule;
 use super::{NormError, NormSpec};
-use crate::params::{Block, ParamLayout, assign};
+use crate::params::{Block, ParamLayout, ParamsError, assign};
 
 /// A norm of one matrix or vector, under its only name.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,7 +85,8 @@ impl NormPart {
     }
 }
 
-/// A norm on a layout as the largest or the sum of weighted plain norms: ‖v‖ = maxₗ cₗ‖vₗ‖ or Σₗ cₗ‖vₗ‖.
+/// A norm on a layout as the largest, the sum or the root of the squares of weighted plain norms: ‖v‖ = maxₗ cₗ‖vₗ‖,
+/// Σₗ cₗ‖vₗ‖ or √Σₗ(cₗ‖vₗ‖)².
 ///
 /// The parts are in the order of the layout and cover every trainable entry once. Where there is one, the rule says nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,12 +127,13 @@ impl NormSpec {
         };
         let Some(rule) = self.rule() else { return Ok(whole(self.on_matrix(size, 1)?, 1.0)) };
         let parts = match self {
-            Self::Max { blocks } | Self::Sum { blocks } => Self::parts(blocks, layout)?,
+            Self::Max { blocks } | Self::Sum { blocks } | Self::Root { blocks } => Self::parts(blocks, layout)?,
             everywhere => every(everywhere)?,
         };
         let (plain, spec) = match rule {
             Rule::Max => (PlainNorm::Linf, Self::Linf),
             Rule::Sum => (PlainNorm::L1, Self::L1),
+            Rule::Root => (PlainNorm::L2, Self::L2),
         };
         let (weight, same) = (parts[0].weight, every(&spec)?);
         let fits = |(part, same): (&NormPart, &NormPart)| part.weight == weight && part.norm == same.norm;
@@ -146,6 +148,7 @@ impl NormSpec {
         match self {
             Self::Max { .. } | Self::Spectral | Self::GroupL2Inf => Some(Rule::Max),
             Self::Sum { .. } | Self::Nuclear | Self::GroupL21 => Some(Rule::Sum),
+            Self::Root { .. } => Some(Rule::Root),
             Self::L1
             | Self::L1Averaged
             | Self::L2
@@ -178,7 +181,8 @@ impl NormSpec {
             | Self::GroupL21
             | Self::GroupL2Inf
             | Self::Max { .. }
-            | Self::Sum { .. } => None,
+            | Self::Sum { .. }
+            | Self::Root { .. } => None,
         }
     }
 
@@ -198,11 +202,14 @@ impl NormSpec {
             if !(entry.weight > 0.0 && entry.weight.is_finite()) {
                 return Err(NormError::Weight { block: entry.block.to_string(), weight: entry.weight });
             }
-            if matches!(entry.norm, Self::Max { .. } | Self::Sum { .. }) {
+            if matches!(entry.norm, Self::Max { .. } | Self::Sum { .. } | Self::Root { .. }) {
                 return Err(NormError::Nested(entry.block.to_string()));
             }
         }
-        Ok(assign(layout, entries, |entry| &entry.block)?)
+        let kept: Vec<&super::BlockNorm> = entries.iter().filter(|entry| !is_missing_kind(entry, layout)).collect();
+        let assigned = assign(layout, &kept, |entry| &entry.block)?;
+        let place = |block: &Block| layout.blocks().iter().find(|known| known.name == block.name);
+        Ok(assigned.into_iter().filter_map(|(block, entry)| Some((place(block)?, *entry))).collect())
     }
 
     /// This norm of one block.
@@ -228,7 +235,7 @@ impl NormSpec {
             }
             Self::QuadraticDense { matrix } => PlainNorm::QuadraticDense(matrix.clone()),
             Self::Lp { p } if p.is_nan() || *p < 1.0 => return Err(NormError::Exponent { p: *p }),
-            Self::Max { .. } | Self::Sum { .. } => return Err(NormError::Nested(self.to_string())),
+            Self::Max { .. } | Self::Sum { .. } | Self::Root { .. } => return Err(NormError::Nested(self.to_string())),
             Self::L1 | Self::L1Averaged | Self::Linf | Self::Lp { .. } if single => PlainNorm::L2,
             Self::Lp { p: 1.0 } | Self::L1 | Self::L1Averaged => PlainNorm::L1,
             Self::Lp { p: 2.0 } | Self::L2 | Self::Frobenius => PlainNorm::L2,
@@ -244,6 +251,12 @@ impl NormSpec {
             Self::GroupL2Inf => PlainNorm::GroupL2Inf,
         })
     }
+}
+
+/// Whether an entry is for a kind of blocks, such as `matrices`, that the layout has none of.
+fn is_missing_kind(entry: &super::BlockNorm, layout: &ParamLayout) -> bool {
+    let nothing = matches!(entry.block.resolve(layout), Err(ParamsError::NothingSelected { .. }));
+    nothing && !entry.block.to_string().contains('*')
 }
 
 /// Whether only the diagonal of a square matrix differs from 0.
@@ -303,6 +316,8 @@ mod tests {
                 text.clone(),
                 format!("max(*={text})"),
                 format!("sum(*={text})"),
+                format!("root(*={text})"),
+                format!("root(w=3*l1,*=0.5*{text})"),
                 format!("max(*=0.3*{text})"),
                 format!("sum(w=3*l1,*=3*{text})"),
                 format!("max(w=linf,*=2*{text})"),

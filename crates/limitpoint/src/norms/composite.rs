@@ -1,15 +1,19 @@
-//! Norms of norms: the largest or the sum over layers.
+//! Norms of norms: the largest, the sum or the root of the sum of squares over layers.
 //!
-//! Each layer l is one block with its own norm and a weight cₗ > 0. The two rules are dual to each other:
+//! Each layer l is one block with its own norm and a weight cₗ > 0. Maximum and sum are dual to each other, the root is
+//! dual to itself:
 //!
 //! ```text
 //!        ‖W‖              ‖G‖_*              d                                     ball           dual ball
 //! max    maxₗ cₗ‖Wₗ‖      Σₗ ‖Gₗ‖_*/cₗ      dₗ/cₗ in every layer                  per layer      shared
 //! sum    Σₗ cₗ‖Wₗ‖        maxₗ ‖Gₗ‖_*/cₗ    dₗ/cₗ in the first maximising layer   shared         per layer
+//! root   √Σₗ(cₗ‖Wₗ‖)²     √Σₗ(‖Gₗ‖_*/cₗ)²   ‖Gₗ‖_* dₗ/(cₗ²‖G‖_*) in every layer   round          round
 //! ```
 //!
 //! "Shared" balls { Σₗ bₗNₗ(xₗ) ≤ radius } are projected onto with one multiplier λ: each layer takes the proximal step
 //! xₗ = vₗ − P(vₗ) with P the projection onto the polar ball Nₗ* ≤ λbₗ, and λ is the zero of radius − Σ bₗNₗ(xₗ).
+//! "Round" balls { Σₗ (bₗNₗ(xₗ))² ≤ radius² } have the polar radii λbₗsₗ with sₗ = bₗNₗ(xₗ): the prices of the layers
+//! differ, and each is a scalar root of its own.
 
 use std::ops::Range;
 
@@ -18,7 +22,7 @@ use super::face::{Elementary, activity, project_face, rounded_activity};
 use super::root::increasing_root;
 use super::simplex::{larger, refuse_radius};
 use super::window::clear_outside;
-use crate::linalg::max_abs;
+use crate::linalg::{max_abs, norm2};
 
 /// One block with its norm.
 pub(super) struct Layer {
@@ -34,14 +38,17 @@ pub enum Rule {
     Max,
     /// Their sum.
     Sum,
+    /// √Σₗ(cₗ‖Wₗ‖)².
+    Root,
 }
 
-/// The largest or the sum of weighted layer norms; with the rule `Max` the modular norm of paper A (section 3.2,
+/// The largest, the sum or the root of the squares of weighted layer norms; with the rule `Max` the modular norm of paper A (section 3.2,
 /// A.modular).
 ///
 /// Zeros: a layer without gradient stays at rest. Ties: under `Sum` the first layer of the largest ‖Gₗ‖_*/cₗ moves.
 /// Subdifferential under `Max`: one unit of mass shared among the active layers cₗ‖Wₗ‖ ≥ (1 − τ)‖W‖, layer l holding
-/// μₗcₗ∂‖Wₗ‖; under `Sum`: cₗ∂‖Wₗ‖ in every layer, the dual ball where cₗ‖Wₗ‖ ≤ τ maxₖ cₖ‖Wₖ‖.
+/// μₗcₗ∂‖Wₗ‖; under `Sum`: cₗ∂‖Wₗ‖ in every layer, the dual ball where cₗ‖Wₗ‖ ≤ τ maxₖ cₖ‖Wₖ‖; under `Root`:
+/// (cₗ²‖Wₗ‖/‖W‖) ∂‖Wₗ‖ in every layer, 0 where Wₗ = 0.
 ///
 /// ```
 /// use limitpoint::{norms::NormSpec, params::ParamLayout};
@@ -161,6 +168,59 @@ impl Composite {
             layers.iter().for_each(|layer| v[layer.range.clone()].iter_mut().for_each(|x| *x *= radius / total));
         }
     }
+
+    /// Projection onto { Σ (cₗ‖xₗ‖)² ≤ radius² }, or onto { Σ (‖xₗ‖_*/cₗ)² ≤ radius² }.
+    ///
+    /// With sₗ = bₗNₗ(xₗ) the optimum has vₗ − xₗ ∈ λbₗsₗ ∂Nₗ(xₗ) for one λ: at a given λ layer l has the polar radius τ
+    /// with τ = λbₗ² Nₗ(vₗ − P_τ(vₗ)), whose right side falls from τ = 0 to 0 at τ = Nₗ*(vₗ). Since sₗ ≤ Nₗ*(vₗ)/(λbₗ),
+    /// λ is at most the number of layers times maxₗ Nₗ*(vₗ)/(bₗ radius).
+    fn project_round_ball(&mut self, side: Side, radius: f64, v: &mut [f64]) {
+        if refuse_radius(radius, v) {
+            return;
+        }
+        self.scratch.copy_from_slice(v);
+        let (layers, start, sizes) = (&mut self.layers, &self.scratch, &mut self.sizes);
+        let (count, mut limit) = (layers.len() as f64, 0.0);
+        for (size, layer) in sizes.iter_mut().zip(layers.iter_mut()) {
+            let part = &start[layer.range.clone()];
+            *size = side.weight(layer) * side.norm(layer, part);
+            limit = larger(limit, side.other().norm(layer, part) / side.weight(layer));
+        }
+        let total = norm2(sizes);
+        if total <= radius {
+            return;
+        }
+        if !total.is_finite() || radius == 0.0 {
+            let answer = if total.is_finite() { 0.0 } else { f64::NAN };
+            return layers.iter().for_each(|layer| v[layer.range.clone()].fill(answer));
+        }
+        let mut shrink = |multiplier: f64, v: &mut [f64]| -> f64 {
+            for (size, layer) in sizes.iter_mut().zip(layers.iter_mut()) {
+                let (part, start) = (&mut v[layer.range.clone()], &start[layer.range.clone()]);
+                let (weight, polar) = (side.weight(layer), side.other().norm(layer, start));
+                if polar == 0.0 {
+                    *size = 0.0;
+                    continue;
+                }
+                let mut leave = |share: f64| {
+                    part.copy_from_slice(start);
+                    side.other().project(layer, share * polar, part);
+                    part.iter_mut().zip(start).for_each(|(x, s)| *x = s - *x);
+                    weight * side.norm(layer, part)
+                };
+                // the share of the polar radius in Nₗ*(vₗ)
+                let share = increasing_root(0.0, 1.0, |share| share - multiplier * weight / polar * leave(share));
+                *size = leave(share);
+            }
+            norm2(sizes)
+        };
+        let highest = count * limit / radius;
+        let multiplier = increasing_root(0.0, highest, |multiplier| 1.0 - shrink(multiplier, v) / radius);
+        let total = shrink(multiplier, v);
+        if total > radius {
+            self.layers.iter().for_each(|layer| v[layer.range.clone()].iter_mut().for_each(|x| *x *= radius / total));
+        }
+    }
 }
 
 impl Norm for Composite {
@@ -169,32 +229,46 @@ impl Norm for Composite {
         match self.rule {
             Rule::Max => largest,
             Rule::Sum => self.sizes.iter().sum(),
+            Rule::Root => norm2(&self.sizes),
         }
     }
 
     fn dual(&mut self, g: &[f64]) -> f64 {
-        let duals = self.layers.iter_mut().map(|layer| layer.norm.dual(&g[layer.range.clone()]) / layer.weight);
+        for (size, layer) in self.sizes.iter_mut().zip(&mut self.layers) {
+            *size = layer.norm.dual(&g[layer.range.clone()]) / layer.weight;
+        }
         match self.rule {
-            Rule::Max => duals.sum(),
-            Rule::Sum => duals.fold(0.0, larger),
+            Rule::Max => self.sizes.iter().sum(),
+            Rule::Sum => self.sizes.iter().copied().fold(0.0, larger),
+            Rule::Root => norm2(&self.sizes),
         }
     }
 
     fn unit_minimiser(&mut self, g: &[f64], out: &mut [f64]) -> f64 {
         clear_outside(self.layers.iter().map(|layer| layer.range.clone()), out);
         let (mut total, mut leader) = (0.0, 0..0);
-        for layer in &mut self.layers {
+        for (size, layer) in self.sizes.iter_mut().zip(&mut self.layers) {
             let range = layer.range.clone();
             let part = &mut out[range.clone()];
             let dual = layer.norm.unit_minimiser(&g[range.clone()], part) / layer.weight;
             part.iter_mut().for_each(|x| *x /= layer.weight);
+            *size = dual;
             match self.rule {
                 Rule::Max => total += dual,
+                Rule::Root => {}
                 Rule::Sum if dual > total || dual.is_nan() => {
                     out[leader].fill(0.0);
                     (total, leader) = (dual, range);
                 }
                 Rule::Sum => part.fill(0.0),
+            }
+        }
+        if self.rule == Rule::Root {
+            total = norm2(&self.sizes);
+            for (size, layer) in self.sizes.iter().zip(&self.layers) {
+                // 0/1 instead of 0/0 keeps a zero gradient at rest
+                let share = size / if total == 0.0 { 1.0 } else { total };
+                out[layer.range.clone()].iter_mut().for_each(|x| *x *= share);
             }
         }
         if total.is_nan() {
@@ -210,9 +284,13 @@ impl Norm for Composite {
         } else if self.rule == Rule::Max {
             self.share_one_unit(at, target, tolerance, out);
         } else {
-            let floor = activity(tolerance) * self.measure(at);
+            let largest = self.measure(at);
+            let adds = self.rule == Rule::Sum;
+            let floor = if adds { activity(tolerance) * largest } else { 0.0 };
+            let whole = norm2(&self.sizes);
             for (layer, &size) in self.layers.iter_mut().zip(&self.sizes) {
-                let (range, mass) = (layer.range.clone(), layer.weight);
+                let share = if adds { 1.0 } else { size / whole };
+                let (range, mass) = (layer.range.clone(), layer.weight * share);
                 let part = &mut out[range.clone()];
                 if size <= floor {
                     part.copy_from_slice(&target[range]);
@@ -228,6 +306,7 @@ impl Norm for Composite {
     fn project_ball(&mut self, radius: f64, v: &mut [f64]) {
         match self.rule {
             Rule::Sum => self.project_shared_ball(Side::Primal, radius, v),
+            Rule::Root => self.project_round_ball(Side::Primal, radius, v),
             Rule::Max => {
                 for layer in &mut self.layers {
                     layer.norm.project_ball(radius / layer.weight, &mut v[layer.range.clone()]);
@@ -239,6 +318,7 @@ impl Norm for Composite {
     fn project_dual_ball(&mut self, radius: f64, v: &mut [f64]) {
         match self.rule {
             Rule::Max => self.project_shared_ball(Side::Dual, radius, v),
+            Rule::Root => self.project_round_ball(Side::Dual, radius, v),
             Rule::Sum => {
                 for layer in &mut self.layers {
                     layer.norm.project_dual_ball(radius * layer.weight, &mut v[layer.range.clone()]);

@@ -52,7 +52,7 @@ pub enum NormError {
     #[error("the blocks of a max or sum norm do not fit the parameters")]
     Blocks(#[from] ParamsError),
     /// A layer weight that is not positive.
-    #[error("block '{block}' has weight {weight} in a max or sum norm; weights must be positive and finite")]
+    #[error("block '{block}' has weight {weight} in a max, sum or root norm; weights must be positive and finite")]
     Weight {
         /// The block.
         block: String,
@@ -67,7 +67,7 @@ pub enum NormError {
     NothingTrainable,
     /// A text that names no norm.
     #[error(
-        "'{0}' names no norm; try l1, l1-averaged, l2, linf, lp:3, quadratic:1:2, frobenius, spectral, nuclear, group21, group2inf, max(*=spectral) or sum(*=nuclear)"
+        "'{0}' names no norm; try l1, l1-averaged, l2, linf, lp:3, quadratic:1:2, frobenius, spectral, nuclear, group21, group2inf, max(*=spectral), sum(*=nuclear) or root(*=l1)"
     )]
     Unreadable(String),
 }

@@ -33,7 +33,7 @@
 //! | `spectral` | σ₁ | Σσₖ |
 //! | `nuclear` | Σσₖ | σ₁ |
 //! | `group` | Σ or max of the rows' ℓ2 norms | max or Σ |
-//! | `composite` | maxₗ cₗ‖Wₗ‖ or Σₗ cₗ‖Wₗ‖ | Σₗ‖Gₗ‖_*/cₗ or maxₗ‖Gₗ‖_*/cₗ |
+//! | `composite` | maxₗ cₗ‖Wₗ‖, Σₗ cₗ‖Wₗ‖ or √Σₗ(cₗ‖Wₗ‖)² | Σₗ‖Gₗ‖_*/cₗ, maxₗ‖Gₗ‖_*/cₗ or √Σₗ(‖Gₗ‖_*/cₗ)² |
 
 mod canonical;
 mod error;

@@ -25,8 +25,8 @@ use crate::params::{Block, BlockSelection, ParamLayout};
 /// Entrywise norms (ℓ1, ℓ2, ℓ∞, ℓp, quadratic, Frobenius) measure all trainable entries as one vector. A matrix norm on
 /// a layout with several trainable blocks composes over them with weight 1: spectral and ℓ2,∞ by the maximum, so that
 /// `spectral` is the modular norm of paper A and the geometry of Shampoo; nuclear and ℓ2,1, their duals, by the sum. On
-/// a block with one row or one column spectral and nuclear are ℓ2. For any other composition see [`NormSpec::Max`] and
-/// [`NormSpec::Sum`].
+/// a block with one row or one column spectral and nuclear are ℓ2. For any other composition see [`NormSpec::Max`],
+/// [`NormSpec::Sum`] and [`NormSpec::Root`].
 ///
 /// ```
 /// use limitpoint::norms::NormSpec;
@@ -83,9 +83,14 @@ pub enum NormSpec {
         /// Entries that select every trainable block once, with `*` for the rest.
         blocks: Vec<BlockNorm>,
     },
+    /// √Σₗ(cₗ‖Wₗ‖)², each block with its own norm.
+    Root {
+        /// One entry for every trainable block, or `*` for the rest.
+        blocks: Vec<BlockNorm>,
+    },
 }
 
-/// The norm of one block inside [`NormSpec::Max`] or [`NormSpec::Sum`].
+/// The norm of blocks inside [`NormSpec::Max`], [`NormSpec::Sum`] or [`NormSpec::Root`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BlockNorm {
@@ -127,7 +132,7 @@ impl NormSpec {
             return Ok(Box::new(Window::new(ranges, self.elementary(size, 1)?)));
         };
         let layers = match self {
-            Self::Max { blocks } | Self::Sum { blocks } => resolve(blocks, layout)?,
+            Self::Max { blocks } | Self::Sum { blocks } | Self::Root { blocks } => resolve(blocks, layout)?,
             everywhere => everywhere.on_every_block(layout)?,
         };
         match <[Layer; 1]>::try_from(layers) {
@@ -162,7 +167,7 @@ impl NormSpec {
             Self::Nuclear => Box::new(Nuclear::new(rows, cols)),
             Self::GroupL21 => Box::new(GroupL21::new(rows, cols)),
             Self::GroupL2Inf => Box::new(GroupL2Inf::new(rows, cols)),
-            Self::Max { .. } | Self::Sum { .. } => return Err(NormError::Nested(self.to_string())),
+            Self::Max { .. } | Self::Sum { .. } | Self::Root { .. } => return Err(NormError::Nested(self.to_string())),
         })
     }
 
@@ -200,6 +205,11 @@ impl NormSpec {
             entry("group2inf", "‖W‖ = maxᵢ‖wᵢ‖₂ over rows, ‖G‖_* = Σᵢ‖gᵢ‖₂, d = −gᵢ/‖gᵢ‖₂ in every row", "A.modular"),
             entry("max", "‖W‖ = maxₗ cₗ‖Wₗ‖, ‖G‖_* = Σₗ‖Gₗ‖_*/cₗ, d = dₗ/cₗ in every block", "A.modular"),
             entry("sum", "‖W‖ = Σₗ cₗ‖Wₗ‖, ‖G‖_* = maxₗ‖Gₗ‖_*/cₗ, d = dₗ/cₗ in one block", "A.lemA4"),
+            entry(
+                "root",
+                "‖W‖ = √Σₗ(cₗ‖Wₗ‖)², ‖G‖_* = √Σₗ(‖Gₗ‖_*/cₗ)², d = ‖Gₗ‖_* dₗ/(cₗ²‖G‖_*) in every block",
+                "A.lemA4",
+            ),
         ]
     }
 
@@ -235,6 +245,8 @@ impl NormSpec {
             Self::Max { blocks: mixed(Self::Spectral, Self::L1) },
             Self::Sum { blocks: mixed(Self::Spectral, Self::L2) },
             Self::Sum { blocks: mixed(Self::Linf, Self::Lp { p: 1.5 }) },
+            Self::Root { blocks: mixed(Self::Spectral, Self::Linf) },
+            Self::Root { blocks: mixed(Self::L1, Self::L2) },
         ]
     }
 }

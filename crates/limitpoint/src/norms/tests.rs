@@ -416,11 +416,12 @@ fn examples_and_catalogue_cover_every_variant() {
         NormSpec::GroupL2Inf => 11,
         NormSpec::Max { .. } => 12,
         NormSpec::Sum { .. } => 13,
+        NormSpec::Root { .. } => 14,
     };
     let mut seen: Vec<usize> = NormSpec::examples(&ParamLayout::vector(3)).iter().map(number).collect();
     seen.dedup();
-    assert_eq!(seen, (0..14).collect::<Vec<_>>());
-    assert_eq!(NormSpec::catalogue().len(), 14);
+    assert_eq!(seen, (0..15).collect::<Vec<_>>());
+    assert_eq!(NormSpec::catalogue().len(), 15);
 }
 
 #[test]

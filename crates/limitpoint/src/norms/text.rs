@@ -6,18 +6,13 @@ use std::str::FromStr;
 use super::{BlockNorm, NormError, NormSpec};
 
 impl NormSpec {
-    /// A short name for labels, such as `l4/3`; composites name the norms of their blocks.
+    /// A short name for labels, such as `l4/3`. Composites are named in full: two that differ in a block or a weight
+    /// only are two columns of a table.
     pub fn key(&self) -> String {
-        let list = |rule, blocks: &[BlockNorm]| {
-            let keys: Vec<String> = blocks.iter().map(|entry| entry.norm.key()).collect();
-            format!("{rule}({})", keys.join(","))
-        };
         match self {
             Self::Lp { p } => format!("l{}", Number(*p)),
             Self::Quadratic { .. } => "quadratic".into(),
             Self::QuadraticDense { .. } => "quadratic-dense".into(),
-            Self::Max { blocks } => list("max", blocks),
-            Self::Sum { blocks } => list("sum", blocks),
             plain => plain.to_string(),
         }
     }
@@ -44,6 +39,7 @@ impl fmt::Display for NormSpec {
             Self::GroupL2Inf => f.write_str("group2inf"),
             Self::Max { blocks } => write_blocks(f, "max", blocks),
             Self::Sum { blocks } => write_blocks(f, "sum", blocks),
+            Self::Root { blocks } => write_blocks(f, "root", blocks),
         }
     }
 }
@@ -98,6 +94,8 @@ fn read_with_settings(text: &str) -> Option<NormSpec> {
         Some(NormSpec::Max { blocks: list.split(',').map(read_block).collect::<Option<_>>()? })
     } else if let Some(list) = inside("sum") {
         Some(NormSpec::Sum { blocks: list.split(',').map(read_block).collect::<Option<_>>()? })
+    } else if let Some(list) = inside("root") {
+        Some(NormSpec::Root { blocks: list.split(',').map(read_block).collect::<Option<_>>()? })
     } else {
         let number = text.strip_prefix("lp:").or_else(|| text.strip_prefix('l'))?;
         Some(NormSpec::Lp { p: number.parse::<Number>().ok()?.0 })
@@ -161,7 +159,7 @@ mod tests {
         {
             assert_eq!(text.parse::<NormSpec>().unwrap().key(), key);
         }
-        assert_eq!("max(a=spectral, *=2*l2)".parse::<NormSpec>().unwrap().key(), "max(spectral,l2)");
+        assert_eq!("max(a=spectral, *=2*l2)".parse::<NormSpec>().unwrap().key(), "max(a=spectral,*=2*l2)");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::adjusted::decay_weights;
 use super::moments::ScaledMoment;
 use super::{Optimiser, OptimiserError, OptimiserState};
 use crate::numeric::LogScaled;
@@ -98,12 +99,7 @@ impl Optimiser for Adam {
             first -= (-beta1.powf(self.count)).ln_1p();
             second -= (-beta2.powf(self.count)).ln_1p();
         }
-        if weight_decay > 0.0 {
-            let shrink = 1.0 - log_step.exp() * weight_decay;
-            for range in &self.trainable {
-                params[range.clone()].iter_mut().for_each(|theta| *theta *= shrink);
-            }
-        }
+        decay_weights(self.settings.key, params, &self.trainable, log_step, weight_decay)?;
         divide_by_root(params, log_step, (first, &self.first.values), (second, &self.second.values), epsilon);
         Ok(())
     }

@@ -213,6 +213,14 @@ impl Optimiser for ConstrainedMirror {
         self.project(params)
     }
 
+    /// The dual iterate is that of the weights; the next step moves them back onto the set.
+    fn displaced(&mut self, params: &[f64]) {
+        if self.started {
+            self.potential.mirror_map(params, &mut self.dual);
+            self.multipliers.fill(0.0);
+        }
+    }
+
     fn state(&self) -> OptimiserState {
         OptimiserState::new("constrained-mirror")
             .with_number("started", f64::from(u8::from(self.started)))

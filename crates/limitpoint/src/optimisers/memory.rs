@@ -12,7 +12,7 @@ impl OptimiserSpec {
     /// ```
     ///
     /// Beyond it the sums are ruled by their oldest terms: Adam divides by gradients of long ago, and its steps are no
-    /// longer those of sign descent. Infinite for optimisers that remember no gradients. Heavy ball, Nesterov and mirror
+    /// longer those of sign descent. Of an optimiser made of others the slowest part counts. Infinite for optimisers that remember no gradients. Heavy ball, Nesterov and mirror
     /// momentum remember displacements, which do not shrink with the loss, and dual acceleration averages ∇ln L.
     ///
     /// ```
@@ -31,8 +31,7 @@ impl OptimiserSpec {
             Self::Signum { momentum } | Self::Muon { momentum, .. } => average(*momentum),
             Self::Lion { beta1, beta2, .. } if *beta1 > 0.0 => average(*beta2),
             Self::AdaGrad { .. } | Self::Shampoo { accumulate: true, .. } => 0.0,
-            Self::Switch { first, second, .. } => first.forgets().min(second.forgets()),
-            _ => f64::INFINITY,
+            _ => self.parts().into_iter().map(Self::forgets).fold(f64::INFINITY, f64::min),
         }
     }
 }
@@ -55,6 +54,12 @@ mod tests {
         near(forgets(r#"{"muon": {"momentum": 0.95}}"#), -0.95_f64.ln());
         let switch = r#"{"switch": {"first": "ada-boost", "second": {"signum": {}}, "when": {"steps": {"count": 3}}}}"#;
         near(forgets(switch), -0.9_f64.ln());
+        let adam = r#"{"adam": {"beta1": 0.9, "beta2": 0.99}}"#;
+        near(
+            forgets(&format!(r#"{{"blocks": {{"hidden": {{"muon": {{}}}}, "rest": {adam}}}}}"#)),
+            -0.5 * 0.99_f64.ln(),
+        );
+        near(forgets(&format!(r#"{{"adjusted": {{"of": {adam}, "decay": 0.1}}}}"#)), -0.5 * 0.99_f64.ln());
         for json in [r#"{"muon": {}}"#, r#"{"heavy-ball": {}}"#, r#"{"adam": {"beta1": 0.0, "beta2": 0.0}}"#] {
             assert_eq!(forgets(json), f64::INFINITY, "{json}");
         }

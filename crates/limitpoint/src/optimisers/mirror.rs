@@ -131,6 +131,18 @@ impl Optimiser for Mirror {
         Ok(())
     }
 
+    /// The dual iterate follows the weights, its momentum stays.
+    fn displaced(&mut self, params: &[f64]) {
+        if !self.started {
+            return;
+        }
+        self.potential.mirror_map(params, &mut self.scratch);
+        for ((z, old), new) in self.dual.iter_mut().zip(&mut self.previous).zip(&self.scratch) {
+            *old += new - *z;
+            *z = *new;
+        }
+    }
+
     fn state(&self) -> OptimiserState {
         OptimiserState::new("mirror")
             .with_number("started", f64::from(u8::from(self.started)))

@@ -21,21 +21,30 @@
 //! | `dual_acceleration` | θ + ηL/θₜ · ‖y‖_* d(y), y a moving average of ∇ln L: margin gap Õ(1/t²) for linear models |
 //! | `progressive_rescaling` | P(θ − ηg) onto balls whose radius doubles: margin gap e^−Ω(t) for linear models in ℓ2 |
 //! | `switch` | one optimiser until an event, another after it |
-//! | `memory` | how fast each of them forgets earlier gradients |
-//! | `own_norm` | no update: the norm each of them belongs to |
+//! | `adjusted` | another optimiser's, with a factor on its steps and decoupled weight decay |
+//! | `blocks` | an optimiser of its own for every group of blocks |
+//!
+//! What they are called is in `spec`, `names` and `catalogue`; `build` makes them. `memory` says how fast each forgets
+//! earlier gradients, `own_norm` which norm each belongs to, `hybrid_norm` which one a composition does.
 
 mod ada_boost;
 mod adagrad;
 mod adam;
+mod adjusted;
+mod blocks;
+mod build;
+mod catalogue;
 mod clarke;
 mod constrained_mirror;
 mod dual_acceleration;
+mod hybrid_norm;
 mod memory;
 mod mirror;
 mod moments;
 mod momentum;
 mod monotone_coordinate;
 mod muon;
+mod names;
 mod natural_gradient;
 mod own_norm;
 mod progressive_rescaling;
@@ -47,6 +56,8 @@ mod steepest;
 mod switch;
 
 #[cfg(test)]
+mod composition_tests;
+#[cfg(test)]
 mod margin_tests;
 #[cfg(test)]
 mod tests;
@@ -55,6 +66,7 @@ pub use clarke::{MinimumNorm, minimum_norm};
 pub use constrained_mirror::Constraint;
 pub use mirror::MomentumSpace;
 pub use muon::{Muon, OtherBlocks, PolarMethod};
+pub use own_norm::NoOwnNorm;
 pub use spec::OptimiserSpec;
 pub use state::OptimiserState;
 pub use steepest::{Scaling, Steepest};
@@ -63,7 +75,7 @@ pub use switch::Event;
 use crate::norms::NormError;
 use crate::numeric::LogScaled;
 use crate::objective::Evaluation;
-use crate::params::Update;
+use crate::params::{ParamsError, Update};
 use crate::potentials::PotentialError;
 use crate::schedules::StepContext;
 
@@ -102,6 +114,12 @@ pub trait Optimiser: Send {
         context: &StepContext,
         log_step: f64,
     ) -> Result<(), OptimiserError>;
+
+    /// Called where something else has moved `params` since the last step, as weight decay does: what was derived from
+    /// them is derived anew.
+    fn displaced(&mut self, params: &[f64]) {
+        let _ = params;
+    }
 
     /// Numbers worth watching about the last step, by name: Muon's polar error, the kinks a minimum-norm step resolved
     /// and the duality gap it left. May cost more than a step.
@@ -167,6 +185,47 @@ pub enum OptimiserError {
     /// An affine constraint that cannot be kept.
     #[error("constrained-mirror: the constraint Gw = h cannot be kept: {0}")]
     Constraint(String),
+    /// A step so long that weight decay would turn the weights around.
+    #[error(
+        "{optimiser}: a step of size η = {step:.4e} with the weight decay λ = {decay} would multiply the weights by 1 − ηλ = {:.4e}, \
+         which must be positive; lower the decay, or use a schedule whose steps do not grow as the loss falls, such as \
+         constant(rate=0.1)", 1.0 - step * decay
+    )]
+    Decay {
+        /// Key of the optimiser.
+        optimiser: &'static str,
+        /// η, the factor of the part included.
+        step: f64,
+        /// λ.
+        decay: f64,
+    },
+    /// Groups of blocks that do not fit the model.
+    #[error("blocks: {0}")]
+    Selection(ParamsError),
+    /// No part at all.
+    #[error(
+        "blocks: no part is given; name groups of blocks and their optimisers, as in blocks(hidden=muon, rest=adam)"
+    )]
+    NoParts,
+    /// An optimiser that asks the whole model about single steps.
+    #[error(
+        "blocks: '{optimiser}' of the part '{part}' chooses its gradient by looking at the whole model, so that it cannot move a \
+         group of blocks alone; use coordinate there, or it for all blocks"
+    )]
+    WholeModel {
+        /// The part.
+        part: String,
+        /// Key of its optimiser.
+        optimiser: &'static str,
+    },
+    /// A part was refused, or its step failed.
+    #[error("the part '{part}' of blocks: {source}")]
+    Part {
+        /// The blocks it is for, as they were written.
+        part: String,
+        /// What is wrong with it.
+        source: Box<OptimiserError>,
+    },
     /// A decomposition failed because the gradient is not finite.
     #[error(transparent)]
     Linalg(#[from] crate::linalg::LinalgError),

@@ -32,7 +32,8 @@ pub enum OtherBlocks {
     /// Their polar factor too: g/‖g‖₂.
     #[default]
     Polar,
-    /// sign(g), the hybrid of Muon and sign descent.
+    /// sign(g), the hybrid of Muon and sign descent: short for `blocks(matrices=muon, vectors=…)` with normalised sign
+    /// descent for the vectors.
     Sign,
 }
 

@@ -9,16 +9,25 @@
 //! | Muon, Shampoo | spectral | without memory their step is the polar factor; A section 4.3 |
 //! | mirror and natural gradient descent | that of the horizon of the potential | C Theorem 4.7 |
 //! | switch | that of the second optimiser | the limit is its |
+//! | adjusted | that of the optimiser it adjusts | a factor on all steps changes no direction |
+//! | blocks | the norm that its parts' norms make together | see `hybrid_norm` |
+//! | Muon with `others = "sign"` | max(spectral of matrices, ℓ∞ of the rest) | the hybrid of A section 4.3 |
 //! | AdaGrad | none | its metric depends on the data (B Proposition 6) |
 //! | constrained mirror descent | none | the weights stay on a set, so no margin grows |
 
-use super::OptimiserSpec;
-use crate::norms::NormSpec;
+use super::hybrid_norm::{Own, Rule, compose};
+use super::{OptimiserSpec, OtherBlocks, Scaling};
+use crate::norms::{BlockNorm, NormSpec};
 use crate::potentials::{PotentialSpec, QuadraticWeights};
+
+/// Why an optimiser belongs to no norm.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoOwnNorm(pub(super) String);
 
 impl OptimiserSpec {
     /// The norm the optimiser belongs to, whether or not a theorem says that its margin becomes the largest; nothing
-    /// where there is no such norm, or where it differs from block to block.
+    /// where there is no such norm, or where it is not known ([`OptimiserSpec::norm_of_steps`] says why).
     ///
     /// ```
     /// use limitpoint::norms::NormSpec;
@@ -29,43 +38,73 @@ impl OptimiserSpec {
     /// assert_eq!(own("ada-grad"), None);
     /// ```
     pub fn own_norm(&self) -> Option<NormSpec> {
-        match self {
-            Self::Steepest { norm, .. }
-            | Self::DualAcceleration { norm, .. }
-            | Self::ProgressiveRescaling { norm, .. } => Some(norm.clone()),
-            Self::HeavyBall { .. } | Self::Nesterov { .. } => Some(NormSpec::L2),
-            Self::MonotoneCoordinate { .. } | Self::AdaBoost => Some(NormSpec::L1),
-            Self::Adam { .. } | Self::AdamW { .. } | Self::RmsProp { .. } | Self::Signum { .. } | Self::Lion { .. } => {
-                Some(NormSpec::Linf)
+        self.norm_of_steps().ok()
+    }
+
+    /// The norm the optimiser belongs to, or why there is none.
+    pub fn norm_of_steps(&self) -> Result<NormSpec, NoOwnNorm> {
+        self.own().map(|own| own.norm)
+    }
+
+    /// The norm, and what a composition must know of it.
+    pub(super) fn own(&self) -> Result<Own, NoOwnNorm> {
+        let refuse = |why: &str| Err(NoOwnNorm(why.to_owned()));
+        let by_scaling = |norm: &NormSpec, scaling: &Scaling| match scaling {
+            Scaling::Unit => Own::new(norm.clone(), Rule::Max),
+            Scaling::DualNorm => Own::new(norm.clone(), Rule::Root),
+        };
+        Ok(match self {
+            Self::Steepest { norm, scaling, .. } => by_scaling(norm, scaling),
+            Self::MonotoneCoordinate { scaling } => by_scaling(&NormSpec::L1, scaling),
+            Self::DualAcceleration { norm, .. } | Self::ProgressiveRescaling { norm, .. } => {
+                Own::new(norm.clone(), Rule::Alone)
             }
-            Self::Muon { .. } | Self::Shampoo { .. } => Some(NormSpec::Spectral),
-            Self::Mirror { potential, .. } | Self::NaturalGradient { potential } => horizon_norm(potential),
-            Self::Switch { second, .. } => second.own_norm(),
-            Self::AdaGrad { .. } | Self::ConstrainedMirror { .. } => None,
-        }
+            Self::HeavyBall { .. } | Self::Nesterov { .. } => Own::new(NormSpec::L2, Rule::Root),
+            Self::AdaBoost => Own::new(NormSpec::L1, Rule::Alone),
+            Self::Adam { .. } | Self::AdamW { .. } | Self::RmsProp { .. } | Self::Signum { .. } | Self::Lion { .. } => {
+                Own::new(NormSpec::Linf, Rule::Max)
+            }
+            Self::Muon { others: OtherBlocks::Sign, .. } => {
+                let blocks = vec![BlockNorm::new("matrices", NormSpec::Spectral), BlockNorm::new("*", NormSpec::Linf)];
+                Own::new(NormSpec::Max { blocks }, Rule::Alone)
+            }
+            Self::Muon { .. } | Self::Shampoo { .. } => Own::new(NormSpec::Spectral, Rule::Max),
+            Self::Mirror { potential, .. } | Self::NaturalGradient { potential } => horizon(potential)?,
+            Self::Switch { second, rate_factor, .. } => second.own()?.times(*rate_factor),
+            Self::Adjusted { of, factor, .. } => of.own()?.times(*factor),
+            Self::Blocks(parts) => compose(parts)?,
+            Self::AdaGrad { .. } => return refuse("the metric of AdaGrad depends on the data"),
+            Self::ConstrainedMirror { .. } => return refuse("constrained weights do not grow, so that no margin does"),
+        })
     }
 }
 
-/// The norm that the horizon of a potential is a multiple of; nothing for potentials that differ from block to block.
-fn horizon_norm(potential: &PotentialSpec) -> Option<NormSpec> {
-    Some(match potential {
-        PotentialSpec::Euclidean => NormSpec::L2,
-        PotentialSpec::Entropy | PotentialSpec::Hyperbolic { .. } => NormSpec::L1,
-        PotentialSpec::Smoothed { p: 2.0, .. }
-        | PotentialSpec::PowerSmoothed { p: 2.0, .. }
-        | PotentialSpec::SquaredLp { p: 2.0 } => NormSpec::L2,
-        PotentialSpec::Smoothed { p, .. } | PotentialSpec::PowerSmoothed { p, .. } | PotentialSpec::SquaredLp { p } => {
-            NormSpec::Lp { p: *p }
+/// The norm that the horizon of a potential is a multiple of, and the factor in front of it; horizons φ of degree α
+/// become (Σ φ_b^α)^{1/α} over blocks (C Definition I.4).
+fn horizon(potential: &PotentialSpec) -> Result<Own, NoOwnNorm> {
+    let l2 = |weight: f64| Own::new(NormSpec::L2, Rule::Root).scaled(weight.sqrt());
+    Ok(match potential {
+        PotentialSpec::Euclidean => l2(1.0),
+        PotentialSpec::Entropy | PotentialSpec::Hyperbolic { .. } => Own::new(NormSpec::L1, Rule::Sum),
+        PotentialSpec::Smoothed { p: 2.0, lambda } => l2(1.0 + lambda),
+        PotentialSpec::PowerSmoothed { p: 2.0, .. } | PotentialSpec::SquaredLp { p: 2.0 } => l2(1.0),
+        PotentialSpec::Smoothed { p, .. } | PotentialSpec::PowerSmoothed { p, .. } => {
+            Own::new(NormSpec::Lp { p: *p }, Rule::Power)
         }
-        PotentialSpec::Quadratic(QuadraticWeights::Diagonal(diagonal)) if diagonal.len() == 1 => NormSpec::L2,
+        PotentialSpec::SquaredLp { p } => Own::new(NormSpec::Lp { p: *p }, Rule::Root),
+        PotentialSpec::Quadratic(QuadraticWeights::Diagonal(diagonal)) if diagonal.len() == 1 => l2(diagonal[0]),
         PotentialSpec::Quadratic(QuadraticWeights::Diagonal(diagonal)) => {
-            NormSpec::Quadratic { diagonal: diagonal.clone() }
+            Own::new(NormSpec::Quadratic { diagonal: diagonal.clone() }, Rule::Root)
         }
         PotentialSpec::Quadratic(QuadraticWeights::Matrix(matrix)) => {
-            NormSpec::QuadraticDense { matrix: matrix.clone() }
+            Own::new(NormSpec::QuadraticDense { matrix: matrix.clone() }, Rule::Root)
         }
-        PotentialSpec::SpectralEntropy => NormSpec::Nuclear,
-        PotentialSpec::Layers { .. } => return None,
+        PotentialSpec::SpectralEntropy => Own::new(NormSpec::Nuclear, Rule::Sum),
+        PotentialSpec::Layers { .. } => {
+            return Err(NoOwnNorm(
+                "the potential differs from block to block; give the blocks mirrors of their own".into(),
+            ));
+        }
     })
 }
 
@@ -77,9 +116,11 @@ mod tests {
 
     #[test]
     fn every_optimiser_says_its_norm_and_the_norm_can_be_built() {
-        let layout = ParamLayout::new([("w", 2, 2)]).unwrap();
+        let layout = ParamLayout::new([("w", 2, 2), ("a", 1, 2)]).unwrap();
         for spec in OptimiserSpec::examples() {
-            let none = matches!(spec, OptimiserSpec::AdaGrad { .. } | OptimiserSpec::ConstrainedMirror { .. });
+            // the last kind mixes mirror descent with momentum
+            let none = matches!(spec, OptimiserSpec::AdaGrad { .. } | OptimiserSpec::ConstrainedMirror { .. })
+                || spec.parts().iter().any(|part| matches!(part, OptimiserSpec::Nesterov { .. }));
             match spec.own_norm() {
                 Some(norm) => assert!(!none && norm.build(&layout).is_ok(), "{spec:?}"),
                 None => assert!(none, "{spec:?}"),

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::adjusted::require_shrinking;
 use super::moments::ScaledMoment;
 use super::{Optimiser, OptimiserError, OptimiserState};
 use crate::linalg::sign;
@@ -62,6 +63,7 @@ impl Optimiser for SignMomentum {
         log_step: f64,
     ) -> Result<(), OptimiserError> {
         let step = log_step.exp();
+        require_shrinking(self.key, step, self.weight_decay)?;
         self.mixed.copy_from(&self.moment);
         self.mixed.blend(self.blend, 1.0 - self.blend, gradient);
         self.moment.blend(self.memory, 1.0 - self.memory, gradient);

@@ -1,26 +1,11 @@
 //! The description of an optimiser, as files, the command line and Python speak it.
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ada_boost::AdaBoost;
-use super::adagrad::AdaGrad;
-use super::adam::{Adam, AdamSettings};
-use super::constrained_mirror::ConstrainedMirror;
-use super::dual_acceleration::DualAcceleration;
-use super::mirror::Mirror;
-use super::momentum::Momentum;
-use super::monotone_coordinate::MonotoneCoordinate;
-use super::natural_gradient::NaturalGradient;
-use super::progressive_rescaling::{ProgressiveRescaling, RescalingSettings};
-use super::shampoo::Shampoo;
-use super::sign_momentum::SignMomentum;
-use super::steepest::Steepest;
-use super::switch::Switch;
-use super::{Constraint, Event, MomentumSpace, Muon, Optimiser, OptimiserError, OtherBlocks, PolarMethod, Scaling};
-use crate::catalogue::CatalogueEntry;
+use super::{Constraint, Event, MomentumSpace, OtherBlocks, PolarMethod, Scaling};
 use crate::norms::NormSpec;
-use crate::params::ParamLayout;
 use crate::potentials::PotentialSpec;
 
 /// An optimiser without its state.
@@ -222,24 +207,39 @@ pub enum OptimiserSpec {
         #[serde(default = "one")]
         rate_factor: f64,
     },
+    /// Another optimiser with a factor on its steps and decoupled weight decay.
+    Adjusted {
+        /// The optimiser.
+        of: Box<OptimiserSpec>,
+        /// Factor c on step sizes, positive.
+        #[serde(default = "one")]
+        factor: f64,
+        /// λ ≥ 0: weights are multiplied by 1 − cηλ before each step.
+        #[serde(default)]
+        decay: f64,
+    },
+    /// A different optimiser for every group of blocks: `{ hidden = "muon", rest = "adam" }`. A key names a block
+    /// (`layer1.weight`), a layer (`layer1`), a pattern (`layer*.weight`), a kind (`all`, `weights`, `biases`,
+    /// `matrices`, `vectors`, `first`, `last`, `hidden`), several of these with `+` between them, or the `rest`.
+    Blocks(IndexMap<String, OptimiserSpec>),
 }
 
-fn nine_tenths() -> f64 {
+pub(super) fn nine_tenths() -> f64 {
     0.9
 }
-fn beta2() -> f64 {
+pub(super) fn beta2() -> f64 {
     0.999
 }
-fn epsilon() -> f64 {
+pub(super) fn epsilon() -> f64 {
     1e-8
 }
-fn hundredth() -> f64 {
+pub(super) fn hundredth() -> f64 {
     0.01
 }
-fn rms_decay() -> f64 {
+pub(super) fn rms_decay() -> f64 {
     0.99
 }
-fn lion_memory() -> f64 {
+pub(super) fn lion_memory() -> f64 {
     0.99
 }
 fn one() -> f64 {
@@ -290,216 +290,25 @@ impl OptimiserSpec {
         }
     }
 
-    /// Checks the settings and makes the worker.
-    pub fn build(&self, layout: &ParamLayout) -> Result<Box<dyn Optimiser>, OptimiserError> {
-        let adam = |key, beta1, beta2, epsilon, weight_decay, correct_bias| {
-            Adam::new(AdamSettings { key, beta1, beta2, epsilon, weight_decay, correct_bias }, layout)
-        };
-        Ok(match self {
-            Self::Steepest { norm, scaling, minimum_norm } => {
-                Box::new(Steepest::new(norm, *scaling, *minimum_norm, layout)?)
-            }
-            Self::MonotoneCoordinate { scaling } => Box::new(MonotoneCoordinate::new(*scaling, layout)),
-            Self::HeavyBall { momentum } => Box::new(Momentum::new("heavy-ball", *momentum, 0.0, layout.len())?),
-            Self::Nesterov { momentum } => Box::new(Momentum::new("nesterov", *momentum, *momentum, layout.len())?),
-            Self::Mirror { potential, space, beta, gamma } => {
-                Box::new(Mirror::new(potential, *space, (*beta, *gamma), layout)?)
-            }
-            Self::ConstrainedMirror { potential, constraint } => {
-                Box::new(ConstrainedMirror::new(potential, constraint, layout)?)
-            }
-            Self::AdaBoost => Box::new(AdaBoost),
-            Self::NaturalGradient { potential } => Box::new(NaturalGradient::new(potential, layout)?),
-            Self::Adam { beta1, beta2, epsilon } => Box::new(adam("adam", *beta1, *beta2, *epsilon, 0.0, true)?),
-            Self::AdamW { beta1, beta2, epsilon, weight_decay } => {
-                Box::new(adam("adam-w", *beta1, *beta2, *epsilon, *weight_decay, true)?)
-            }
-            Self::AdaGrad { epsilon, initial } => Box::new(AdaGrad::new(*epsilon, *initial, layout)?),
-            Self::RmsProp { decay, epsilon } => Box::new(adam("rms-prop", 0.0, *decay, *epsilon, 0.0, false)?),
-            Self::Signum { momentum } => Box::new(SignMomentum::signum(*momentum, layout)?),
-            Self::Lion { beta1, beta2, weight_decay } => {
-                Box::new(SignMomentum::lion(*beta1, *beta2, *weight_decay, layout)?)
-            }
-            Self::Shampoo { accumulate, epsilon } => Box::new(Shampoo::new(*accumulate, *epsilon, layout)?),
-            Self::Muon { momentum, nesterov, polar, others } => {
-                Box::new(Muon::new(*momentum, *nesterov, *polar, *others, layout)?)
-            }
-            Self::DualAcceleration { norm, modulus } => Box::new(DualAcceleration::new(norm, *modulus, layout)?),
-            Self::ProgressiveRescaling { norm, growth, phase, warm_up, tolerance, largest } => {
-                let (growth, phase, warm_up) = (*growth, *phase, *warm_up);
-                let settings = RescalingSettings { growth, phase, warm_up, tolerance: *tolerance, largest: *largest };
-                Box::new(ProgressiveRescaling::new(norm, settings, layout)?)
-            }
-            Self::Switch { first, second, when, rate_factor } => {
-                let holds = *rate_factor > 0.0 && rate_factor.is_finite();
-                super::require("switch", "rate_factor", *rate_factor, "positive and finite", holds)?;
-                Box::new(Switch {
-                    first: first.build(layout)?,
-                    second: second.build(layout)?,
-                    event: *when,
-                    log_rate_factor: rate_factor.ln(),
-                    switched: false,
-                })
-            }
-        })
+    /// An optimiser of its own for every group of blocks.
+    ///
+    /// ```
+    /// use limitpoint::optimisers::OptimiserSpec;
+    /// let parts = ["muon", "adam"].map(|name| name.parse().unwrap());
+    /// let hybrid = OptimiserSpec::blocks(["matrices", "rest"].into_iter().zip(parts));
+    /// assert_eq!(hybrid.own_norm().unwrap().to_string(), "max(matrices=spectral,*=linf)");
+    /// ```
+    pub fn blocks<K: Into<String>>(parts: impl IntoIterator<Item = (K, Self)>) -> Self {
+        Self::Blocks(parts.into_iter().map(|(blocks, spec)| (blocks.into(), spec)).collect())
     }
 
-    /// The name used in files.
-    pub fn key(&self) -> &'static str {
+    /// The optimisers it is made of, where it is made of others.
+    pub fn parts(&self) -> Vec<&Self> {
         match self {
-            Self::Steepest { .. } => "steepest",
-            Self::MonotoneCoordinate { .. } => "monotone-coordinate",
-            Self::HeavyBall { .. } => "heavy-ball",
-            Self::Nesterov { .. } => "nesterov",
-            Self::Mirror { .. } => "mirror",
-            Self::ConstrainedMirror { .. } => "constrained-mirror",
-            Self::NaturalGradient { .. } => "natural-gradient",
-            Self::AdaBoost => "ada-boost",
-            Self::Adam { .. } => "adam",
-            Self::AdamW { .. } => "adam-w",
-            Self::AdaGrad { .. } => "ada-grad",
-            Self::RmsProp { .. } => "rms-prop",
-            Self::Signum { .. } => "signum",
-            Self::Lion { .. } => "lion",
-            Self::Shampoo { .. } => "shampoo",
-            Self::Muon { .. } => "muon",
-            Self::DualAcceleration { .. } => "dual-acceleration",
-            Self::ProgressiveRescaling { .. } => "progressive-rescaling",
-            Self::Switch { .. } => "switch",
+            Self::Switch { first, second, .. } => vec![first, second],
+            Self::Adjusted { of, .. } => vec![of],
+            Self::Blocks(parts) => parts.values().collect(),
+            _ => Vec::new(),
         }
-    }
-
-    /// Every optimiser with its formula.
-    pub fn catalogue() -> Vec<CatalogueEntry> {
-        let entry = |key, formula, reference| CatalogueEntry { key, formula, reference };
-        vec![
-            entry(
-                "steepest",
-                "θ + η‖g‖_* d, d = argmin_{‖d‖≤1} ⟨g,d⟩ (gradient, sign, coordinate, spectral)",
-                "A.eq1, B.eq11",
-            ),
-            entry(
-                "monotone-coordinate",
-                "θᵢ − η‖g‖_∞ sign(gᵢ), i the largest entry of g whose step lowers the loss",
-                "A.expTS, section 0",
-            ),
-            entry("heavy-ball", "θ + β(θ − θ⁻) − ηg", "B.gd2.1"),
-            entry("nesterov", "y = θ + β(θ − θ⁻), θ⁺ = y − η∇L(y)", "B.gd2.1"),
-            entry("mirror", "∇R(θ⁺) = ∇R(θ) − ηg, with dual or primal momentum", "B.thm1, B.eq7, B.eq8, C.flow"),
-            entry("constrained-mirror", "argmin { η⟨g,w⟩ + D_R(w,θ) : Gw = h }", "B.affine"),
-            entry("natural-gradient", "θ − η ∇²R(θ)⁻¹ g", "B.eq9, B.ex3"),
-            entry("adam", "θ − η m̂/(√v̂ + ε)", "A.adam"),
-            entry("adam-w", "θ − η (m̂/(√v̂ + ε) + decay·θ)", "A.adam"),
-            entry("ada-grad", "θ − η g/(√D + ε), D = D₀ + Σ g²", "B.eq13, B.prop6"),
-            entry("ada-boost", "θⱼ − η artanh(∂ⱼ ln L), j = argmax |∂ⱼ ln L|", "B.linesearch"),
-            entry("rms-prop", "θ − η g/(√v + ε), v ← βv + (1 − β)g²", "B.prop6"),
-            entry("signum", "m ← βm + (1 − β)g, θ − η sign(m)", "A.expAdam"),
-            entry("lion", "θ − η (sign(β₁m + (1 − β₁)g) + decay·θ), m ← β₂m + (1 − β₂)g", "sign of a momentum"),
-            entry("shampoo", "W − η L^(−1/4) G R^(−1/4), L = ΣGGᵀ, R = ΣGᵀG, or not accumulated", "A.shampoo"),
-            entry("muon", "M ← μM + G, W − η polar(M)", "A.modular, A.fig3"),
-            entry(
-                "dual-acceleration",
-                "m ← (1 − θ⁻)m + θ⁻∇ln L, y = (1 − θ)m + θ∇ln L, w + (ησL/θ)‖y‖_* d(y), θ = 2/(t + 2)",
-                "Ji, Srebro and Telgarsky 2021; Wang, Hu, Muthukumar and Abernethy 2023",
-            ),
-            entry(
-                "progressive-rescaling",
-                "every few steps θ ← Rθ/‖θ‖ with R growing geometrically, between them P_{‖θ‖≤R}(θ − ηg)",
-                "Wang, Min and Wu 2024",
-            ),
-            entry("switch", "one optimiser until an event, another after it", "A.fig1switch"),
-        ]
-    }
-
-    /// At least one of each kind and option, for the law tests; potentials with a domain are not among them.
-    pub fn examples() -> Vec<Self> {
-        let muon = |momentum, nesterov, polar, others| Self::Muon { momentum, nesterov, polar, others };
-        let mut specs: Vec<Self> =
-            ["gradient", "sign", "coordinate", "spectral"].iter().filter_map(|name| name.parse().ok()).collect();
-        specs.extend([
-            Self::Steepest { norm: NormSpec::Linf, scaling: Scaling::Unit, minimum_norm: false },
-            Self::Steepest { norm: NormSpec::L1, scaling: Scaling::DualNorm, minimum_norm: true },
-            Self::MonotoneCoordinate { scaling: Scaling::DualNorm },
-            Self::MonotoneCoordinate { scaling: Scaling::Unit },
-            Self::HeavyBall { momentum: 0.8 },
-            Self::Nesterov { momentum: 0.8 },
-            Self::mirror(PotentialSpec::Hyperbolic { lambda: 0.1 }),
-            Self::Mirror {
-                potential: PotentialSpec::Smoothed { p: 3.0, lambda: 1.0 },
-                space: MomentumSpace::Dual,
-                beta: 0.5,
-                gamma: 0.5,
-            },
-            Self::Mirror { potential: PotentialSpec::Euclidean, space: MomentumSpace::Primal, beta: 0.5, gamma: 0.5 },
-            Self::ConstrainedMirror {
-                potential: PotentialSpec::Hyperbolic { lambda: 0.1 },
-                constraint: Constraint::Simplex,
-            },
-            Self::NaturalGradient { potential: PotentialSpec::Hyperbolic { lambda: 0.1 } },
-            Self::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 },
-            Self::Adam { beta1: 0.0, beta2: 0.0, epsilon: 0.0 },
-            Self::AdamW { beta1: 0.9, beta2: 0.99, epsilon: 0.0, weight_decay: 1e-4 },
-            Self::AdaGrad { epsilon: 0.0, initial: 0.0 },
-            Self::AdaBoost,
-            Self::RmsProp { decay: 0.9, epsilon: 1e-8 },
-            Self::Signum { momentum: 0.9 },
-            Self::Lion { beta1: 0.9, beta2: 0.99, weight_decay: 0.0 },
-            Self::Shampoo { accumulate: true, epsilon: 1e-6 },
-            Self::Shampoo { accumulate: false, epsilon: 0.0 },
-            muon(0.0, false, PolarMethod::Exact, OtherBlocks::Polar),
-            muon(0.9, true, PolarMethod::NewtonSchulz { iterations: 5 }, OtherBlocks::Sign),
-        ]);
-        specs.extend([
-            Self::DualAcceleration { norm: NormSpec::L2, modulus: None },
-            Self::DualAcceleration { norm: NormSpec::Lp { p: 1.5 }, modulus: None },
-            Self::DualAcceleration { norm: NormSpec::Linf, modulus: Some(0.5) },
-            Self::progressive_rescaling(NormSpec::L2),
-            Self::ProgressiveRescaling {
-                norm: NormSpec::L1,
-                growth: 1.5,
-                phase: 2,
-                warm_up: 3,
-                tolerance: 1e300,
-                largest: 8.0,
-            },
-        ]);
-        specs.push(Self::Switch {
-            first: Box::new(Self::steepest(NormSpec::L2)),
-            second: Box::new(Self::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 }),
-            when: Event::Steps { count: 7 },
-            rate_factor: 0.5,
-        });
-        specs
-    }
-}
-
-impl OptimiserSpec {
-    /// An optimiser with default settings by its short name: `gradient`, `sign`, `coordinate`, `spectral`, `adam`, …
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "gradient" | "gd" => Self::steepest(NormSpec::L2),
-            "sign" => Self::steepest(NormSpec::Linf),
-            "coordinate" => Self::steepest(NormSpec::L1),
-            "spectral" => Self::steepest(NormSpec::Spectral),
-            "monotone-coordinate" => Self::MonotoneCoordinate { scaling: Scaling::DualNorm },
-            "heavy-ball" => Self::HeavyBall { momentum: nine_tenths() },
-            "nesterov" => Self::Nesterov { momentum: nine_tenths() },
-            "adam" => Self::Adam { beta1: nine_tenths(), beta2: beta2(), epsilon: epsilon() },
-            "adam-w" => {
-                Self::AdamW { beta1: nine_tenths(), beta2: beta2(), epsilon: epsilon(), weight_decay: hundredth() }
-            }
-            "ada-grad" => Self::AdaGrad { epsilon: 0.0, initial: 0.0 },
-            "ada-boost" => Self::AdaBoost,
-            "rms-prop" => Self::RmsProp { decay: rms_decay(), epsilon: epsilon() },
-            "signum" => Self::Signum { momentum: nine_tenths() },
-            "lion" => Self::Lion { beta1: nine_tenths(), beta2: lion_memory(), weight_decay: 0.0 },
-            "shampoo" => Self::Shampoo { accumulate: true, epsilon: 0.0 },
-            "muon" => {
-                Self::Muon { momentum: 0.0, nesterov: false, polar: PolarMethod::Exact, others: OtherBlocks::Polar }
-            }
-            "dual-acceleration" => Self::DualAcceleration { norm: NormSpec::L2, modulus: None },
-            "progressive-rescaling" => Self::progressive_rescaling(NormSpec::L2),
-            _ => return None,
-        })
     }
 }

@@ -78,6 +78,10 @@ impl Optimiser for Switch {
         self.active().step(params, gradient, context, log_step)
     }
 
+    fn displaced(&mut self, params: &[f64]) {
+        self.active().displaced(params);
+    }
+
     fn report(&mut self) -> Vec<(&'static str, f64)> {
         self.active().report()
     }

@@ -124,7 +124,9 @@ fn the_direction_of_a_run_does_not_depend_on_the_scale_of_the_loss() {
                 | OptimiserSpec::AdaBoost
                 | OptimiserSpec::Steepest { scaling: Scaling::Unit, .. }
                 | OptimiserSpec::MonotoneCoordinate { scaling: Scaling::Unit }
-        );
+        ) || matches!(&spec, OptimiserSpec::Blocks(parts) if parts.values().all(|part| part.own_norm() == Some(NormSpec::Linf)));
+        // weight decay knows the size of steps
+        let decays = matches!(spec, OptimiserSpec::Adjusted { decay, .. } if decay > 0.0);
         let depends_on_epsilon = matches!(
             spec,
             OptimiserSpec::Adam { epsilon: 1e-8, .. }
@@ -132,7 +134,7 @@ fn the_direction_of_a_run_does_not_depend_on_the_scale_of_the_loss() {
                 | OptimiserSpec::Shampoo { accumulate: true, .. }
                 | OptimiserSpec::Switch { .. }
         );
-        if depends_on_epsilon {
+        if depends_on_epsilon || decays {
             continue;
         }
         let run = |shift: f64| {

@@ -210,6 +210,7 @@ pub(super) fn ball_of(norm: &NormSpec, layout: &ParamLayout) -> Result<Option<Ba
     Ok(match rule {
         Rule::Max => all(PlainNorm::Linf).then(|| BallSpec::Box(weights(&f64::recip))),
         Rule::Sum => all(PlainNorm::L1).then(|| BallSpec::Cross(weights(&|c| c))),
+        Rule::Root => all(PlainNorm::L2).then(|| BallSpec::Euclid(weights(&|c| (c * c).recip()))),
     })
 }
 

@@ -134,8 +134,9 @@ fn face(problem: &MarginProblem, v: &[f64]) -> Result<Vec<SparseRow>, ReferenceE
         let size = part.weight * part.norm.spec().build(&alone)?.value(&part.gather(v));
         match rule {
             Rule::Max if size < 1.0 - TOLERANCE => span.extend(part.places().map(|j| run(j, vec![1.0]))),
-            Rule::Sum if size <= TOLERANCE => {}
-            Rule::Max | Rule::Sum => {
+            Rule::Sum | Rule::Root if size <= TOLERANCE => {}
+            // under a root the sizes of parts are coordinates of a round ball: only faces within the parts are left
+            Rule::Max | Rule::Sum | Rule::Root => {
                 span.extend(face_of_part(part, v)?);
                 used.push((part, size));
             }

@@ -9,9 +9,9 @@ use super::{
 use crate::data::Dataset;
 use crate::diagnostics::{Instrument, InstrumentSpec};
 use crate::driver::Batching;
+use crate::engine::Precision;
 use crate::flows::{FlowSpec, Tolerance};
 use crate::losses::LossSpec;
-use crate::engine::Precision;
 use crate::models::{Initialiser, ModelSpec};
 use crate::norms::NormSpec;
 use crate::objective::{Objective, Reduction};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::certificates::{RunClaim, DocumentError, Doubt, Evidence, Subject, Tolerances, Verdict, decide};
+use crate::certificates::{DocumentError, Doubt, Evidence, RunClaim, Subject, Tolerances, Verdict, decide};
 use crate::diagnostics::DirectionCourse;
 
 /// A claim about weights, judged; [`crate::certificates::Certificate`] is the same as a file that can be checked again.

@@ -1,12 +1,12 @@
 //! What is trained, and how: everything but the data.
 
 use super::{Trainer, TrainingError};
-use crate::certificates::{RunClaim, Measure};
+use crate::certificates::{Measure, RunClaim};
 use crate::data::{Dataset, Targets};
 use crate::driver::Batching;
+use crate::engine::Compute;
 use crate::flows::Tolerance;
 use crate::losses::LossSpec;
-use crate::engine::Compute;
 use crate::models::{Initialiser, ModelSpec};
 use crate::norms::NormSpec;
 use crate::objective::Reduction;
@@ -115,8 +115,7 @@ impl Setup {
     pub fn claim(&self, data: &Dataset, norm: Option<&NormSpec>) -> Result<RunClaim, TrainingError> {
         let refuse = |why: &str| TrainingError::NoClaim { why: why.to_owned() };
         let measure = norm.map_or_else(|| self.trainer.measure(), |norm| Some(Measure::Norm(norm.clone())));
-        let measure =
-            measure.ok_or_else(|| refuse("no norm is known whose margin its optimiser maximises; name one"))?;
+        let measure = measure.ok_or_else(|| refuse(&self.trainer.no_measure()))?;
         match (&data.targets, self.model.is_linear()) {
             (Targets::Values(_), true) => {
                 let why = "its limit in regression is known for mirror descent and quadratic norms only";

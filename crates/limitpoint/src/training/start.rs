@@ -66,6 +66,7 @@ impl Setup {
 fn bound(spec: &OptimiserSpec, data: &Dataset, layout: &ParamLayout) -> Result<f64, TrainingError> {
     let norm = match spec {
         OptimiserSpec::Steepest { norm, .. } | OptimiserSpec::DualAcceleration { norm, .. } => norm.clone(),
+        OptimiserSpec::Adjusted { of, .. } => return bound(of, data, layout),
         _ => NormSpec::L2,
     };
     largest_feature(&norm, data, layout)

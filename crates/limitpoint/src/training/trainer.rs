@@ -5,6 +5,7 @@ use crate::certificates::Measure;
 use crate::flows::FlowSpec;
 use crate::norms::NormSpec;
 use crate::optimisers::{OptimiserSpec, PolarMethod};
+use crate::potentials::PotentialSpec;
 
 /// Who trains: an optimiser by steps, or a flow in continuous time.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,14 +65,32 @@ impl Trainer {
     /// Whether the geometry is that of a limit or a conjecture, so that no single step need respect it.
     pub fn geometry_in_limit(&self) -> bool {
         match self {
-            Self::Optimiser(OptimiserSpec::Muon { momentum, polar, .. }) => {
-                *momentum != 0.0 || *polar != PolarMethod::Exact
-            }
-            Self::Optimiser(spec) => {
-                !matches!(spec, OptimiserSpec::Steepest { .. } | OptimiserSpec::MonotoneCoordinate { .. })
-            }
+            Self::Optimiser(spec) => in_limit(spec),
             Self::Flow(_) => false,
         }
+    }
+
+    /// Why nothing is claimed of where a run ends, and what to do about it, where there is no measure.
+    pub(crate) fn no_measure(&self) -> String {
+        let why = match self {
+            Self::Optimiser(spec) => spec.norm_of_steps().err().map(|why| format!(": {why}")),
+            Self::Flow(_) => None,
+        };
+        format!(
+            "no norm is known whose margin its optimiser maximises{}; name one with --norm",
+            why.unwrap_or_default()
+        )
+    }
+}
+
+/// Whether the geometry of an optimiser is that of a limit or a conjecture.
+fn in_limit(spec: &OptimiserSpec) -> bool {
+    match spec {
+        OptimiserSpec::Muon { momentum, polar, .. } => *momentum != 0.0 || *polar != PolarMethod::Exact,
+        OptimiserSpec::Steepest { .. } | OptimiserSpec::MonotoneCoordinate { .. } => false,
+        OptimiserSpec::Adjusted { of, decay, .. } => *decay != 0.0 || in_limit(of),
+        OptimiserSpec::Blocks(parts) => parts.values().any(in_limit),
+        _ => true,
     }
 }
 
@@ -82,6 +101,12 @@ fn measure(spec: &OptimiserSpec) -> Option<Measure> {
     match spec {
         OptimiserSpec::Mirror { potential, .. } => Some(Measure::Potential(potential.clone())),
         OptimiserSpec::Switch { second, .. } => measure(second),
+        OptimiserSpec::Adjusted { of, decay, .. } => measure(of).filter(|_| *decay == 0.0),
+        // nothing is claimed of the whole where nothing is of a part, and no cone is known to a norm
+        OptimiserSpec::Blocks(parts) => match parts.len() {
+            1 => parts.values().find_map(measure),
+            _ => parts.values().all(has_measure).then(|| spec.own_norm().map(Measure::Norm))?,
+        },
         OptimiserSpec::AdamW { .. }
         | OptimiserSpec::RmsProp { .. }
         | OptimiserSpec::NaturalGradient { .. }
@@ -90,10 +115,16 @@ fn measure(spec: &OptimiserSpec) -> Option<Measure> {
     }
 }
 
+/// Whether the geometry of an optimiser is known and a norm on all of space.
+fn has_measure(spec: &OptimiserSpec) -> bool {
+    let one_sided =
+        |potential: &PotentialSpec| matches!(potential, PotentialSpec::Entropy | PotentialSpec::SpectralEntropy);
+    measure(spec).is_some_and(|measure| !matches!(&measure, Measure::Potential(potential) if one_sided(potential)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::potentials::PotentialSpec;
 
     #[test]
     fn a_geometry_is_claimed_only_where_theory_names_one() {

@@ -6,8 +6,8 @@ use super::majorise;
 use super::proof::KktProof;
 use super::shallow::{Ball, Neurons, Shallow};
 use super::{PolishMethod, PolishSettings};
-use crate::linalg::norm2;
 use crate::engine::Kink;
+use crate::linalg::norm2;
 
 /// A point on the way.
 pub(super) struct Candidate {

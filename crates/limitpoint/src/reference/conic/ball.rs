@@ -12,6 +12,7 @@
 //! Σσₖ(W) ≤ t           [A W; Wᵀ B] ⪰ 0,  t − ½(tr A + tr B) ≥ 0                   semidefinite
 //! max cₗ‖vₗ‖ ≤ t       ‖vₗ‖ ≤ t/cₗ                                                of the parts
 //! Σ cₗ‖vₗ‖ ≤ t         ‖vₗ‖ ≤ tₗ,  t − Σ cₗtₗ ≥ 0                                  of the parts
+//! √Σ(cₗ‖vₗ‖)² ≤ t      ‖vₗ‖ ≤ tₗ,  (t, (cₗtₗ)ₗ)                                    of the parts, second order
 //! ```
 //!
 //! (Boyd and Vandenberghe, Convex Optimization, sections 4.3, 4.4 and 4.6.3; Fazel, Hindi and Boyd 2001 for the nuclear
@@ -47,6 +48,8 @@ pub(super) enum Part {
     Max(Vec<(f64, Part)>),
     /// Σ cₗ‖vₗ‖.
     Sum(Vec<(f64, Part)>),
+    /// √Σ(cₗ‖vₗ‖)².
+    Root(Vec<(f64, Part)>),
 }
 
 /// A linear form Σ coefficient · v[entry].
@@ -75,6 +78,7 @@ impl Part {
             (Ok(one), _) => Self::Max(one.into()),
             (Err(several), Rule::Max) => Self::Max(several),
             (Err(several), Rule::Sum) => Self::Sum(several),
+            (Err(several), Rule::Root) => Self::Root(several),
         })
     }
 
@@ -131,6 +135,7 @@ impl Part {
             Self::Nuclear(shape) => Self::Spectral(*shape),
             Self::Max(parts) => Self::Sum(flipped(parts)),
             Self::Sum(parts) => Self::Max(flipped(parts)),
+            Self::Root(parts) => Self::Root(flipped(parts)),
         }
     }
 
@@ -145,7 +150,7 @@ impl Part {
             Self::AbsoluteSum(entries) => entries.len(),
             Self::Nuclear(shape) => place(0, shape.rows) + place(0, shape.cols),
             Self::Max(parts) => parts.iter().map(|(_, part)| part.extra_columns()).sum(),
-            Self::Sum(parts) => parts.iter().map(|(_, part)| 1 + part.extra_columns()).sum(),
+            Self::Sum(parts) | Self::Root(parts) => parts.iter().map(|(_, part)| 1 + part.extra_columns()).sum(),
             _ => 0,
         }
     }
@@ -200,6 +205,13 @@ impl Part {
                 program.require(Cone::Nonnegative, [total]);
                 weighted.for_each(|((_, part), t)| part.require(program, columns, &Affine::term(t, 1.0)));
             }
+            Self::Root(parts) => {
+                let sizes = program.columns(parts.len());
+                let weighted = parts.iter().zip(sizes);
+                let lengths = weighted.clone().map(|((c, _), t)| Affine::term(t, *c)).collect();
+                program.require(Cone::SecondOrder, cone(lengths));
+                weighted.for_each(|((_, part), t)| part.require(program, columns, &Affine::term(t, 1.0)));
+            }
         }
     }
 }
@@ -241,6 +253,7 @@ mod tests {
             Part::Nuclear(shape) => matrix(shape, NormSpec::Nuclear),
             Part::Max(parts) => parts.iter().map(|(c, part)| c * value(part, v)).fold(0.0, f64::max),
             Part::Sum(parts) => parts.iter().map(|(c, part)| c * value(part, v)).sum(),
+            Part::Root(parts) => parts.iter().map(|(c, part)| (c * value(part, v)).powi(2)).sum::<f64>().sqrt(),
         }
     }
 

@@ -215,7 +215,7 @@ impl Part {
                 }
             }
             Self::Max(parts) => parts.iter().for_each(|(c, part)| part.push_inside(bound / c, out)),
-            Self::Sum(parts) => {
+            Self::Sum(parts) | Self::Root(parts) => {
                 let size = |c: &f64| bound / (c * (1.0 + parts.len() as f64));
                 out.extend(parts.iter().map(|(c, _)| size(c)));
                 parts.iter().for_each(|(c, part)| part.push_inside(size(c), out));
@@ -247,6 +247,7 @@ mod tests {
             NormSpec::Spectral,
             NormSpec::Nuclear,
             NormSpec::GroupL21,
+            NormSpec::Root { blocks: sum.clone() },
             NormSpec::Sum { blocks: sum },
         ];
         for norm in norms {

@@ -51,7 +51,7 @@ fn stored_entry(i: usize, j: usize) -> f64 {
 
 /// The norms of [`NormSpec::examples`] with the margin of `stored_rows` and min ‖w‖ over their first four rows and the
 /// targets (1, −2, ½, 3/2), by cvxpy 1.9 with Clarabel at tolerance 1e-12.
-const STORED: [(f64, f64); 18] = [
+const STORED: [(f64, f64); 20] = [
     (0.600000000000, 3.641774891777),
     (0.600000000000, 3.641774891777),
     (1.402939284632, 1.438561898848),
@@ -70,6 +70,8 @@ const STORED: [(f64, f64); 18] = [
     (3.335330184690, 0.693099276858),
     (2.735330184690, 0.968854736361),
     (4.000000000000, 0.681818181818),
+    (2.878876198468, 0.854147006079),
+    (1.021571679155, 1.957732210782),
 ];
 
 #[test]
