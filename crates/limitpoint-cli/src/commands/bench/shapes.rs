@@ -26,15 +26,23 @@ const APART: [f64; 2] = [1e-9, 1e-3];
 #[derive(Debug, Serialize)]
 pub struct Output {
     threads: usize,
-    seed: u64,
-    /// Multiply–adds of a step beyond which a random shape is left out.
-    most_multiply_adds: f64,
-    /// Random shapes that were left out for their cost or their memory.
-    left_out: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drawn: Option<Drawn>,
     shapes: Vec<Line>,
     /// Over all shapes, where PyTorch was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratios: Option<Ratios>,
+}
+
+/// How shapes were drawn.
+#[derive(Debug, Serialize)]
+struct Drawn {
+    seed: u64,
+    count: usize,
+    /// Multiply–adds of a step beyond which a shape is left out.
+    most_multiply_adds: f64,
+    /// Shapes that were left out for their cost or their memory.
+    left_out: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -59,7 +67,9 @@ struct Ratios {
 /// Measures all shapes.
 pub fn measure(bench: &Bench, folder: &Path) -> anyhow::Result<Output> {
     bench.shape.iter().try_for_each(NetworkShape::require)?;
-    let DrawnShapes { shapes: drawn, left_out } = NetworkShape::draw(bench.seed, bench.shapes.unwrap_or(0), MOST);
+    let DrawnShapes { shapes: random, left_out } = NetworkShape::draw(bench.seed, bench.shapes.unwrap_or(0), MOST);
+    let drawn =
+        bench.shapes.map(|_| Drawn { seed: bench.seed, count: random.len(), most_multiply_adds: MOST, left_out });
     let engines: Vec<Engine> = bench.chosen_engines().into_iter().filter(|engine| *engine != Engine::Jax).collect();
     let mut peers = start_peers(bench, &engines, folder)?;
     if peers.is_empty() {
@@ -67,7 +77,7 @@ pub fn measure(bench: &Bench, folder: &Path) -> anyhow::Result<Output> {
     }
     let mut products = [Precision::F64, Precision::F32].map(|precision| ProductRate::new(bench.threads, precision));
     let mut lines = Vec::new();
-    for shape in bench.shape.iter().chain(&drawn) {
+    for shape in bench.shape.iter().chain(&random) {
         let single = usize::from(shape.precision == Precision::F32);
         let (spec, product) = (shape.workload(), &mut products[single]);
         let report = in_turns(bench, &spec, shape.precision, product, &mut peers, folder)?;
@@ -78,7 +88,7 @@ pub fn measure(bench: &Bench, folder: &Path) -> anyhow::Result<Output> {
         lines.push(Line::new(report));
     }
     let ratios = Ratios::of(&lines);
-    Ok(Output { threads: bench.threads, seed: bench.seed, most_multiply_adds: MOST, left_out, shapes: lines, ratios })
+    Ok(Output { threads: bench.threads, drawn, shapes: lines, ratios })
 }
 
 impl Line {
@@ -108,10 +118,10 @@ impl Ratios {
 /// The table for people.
 pub fn text(output: &Output) -> String {
     let mut out = format!("full-batch steps of networks, {} threads\n", output.threads);
-    if output.left_out > 0 {
+    if let Some(Drawn { seed, count, most_multiply_adds, left_out }) = &output.drawn {
         out += &format!(
-            "seed {}: {} shapes left out, beyond {:.0e} multiply-adds a step or the memory\n",
-            output.seed, output.left_out, output.most_multiply_adds
+            "{count} drawn from seed {seed}; {left_out} left out, beyond {most_multiply_adds:.0e} multiply-adds a step or \
+             the memory\n"
         );
     }
     let shape = |line: &Line| line.report.workload.clone();
