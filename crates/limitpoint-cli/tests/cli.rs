@@ -154,6 +154,7 @@ fn bench_reports_shapes_written_down_and_drawn_from_a_seed() {
         let lines = measured(&["--shapes", "1", "--seed", seed]);
         lines.iter().map(|line| line["workload"].to_string()).collect()
     };
-    assert_eq!((names("5").len(), names("5")), (1, names("5")));
-    assert_ne!(names("5"), names("6"));
+    let first = names("1");
+    assert_eq!((first.len(), &first), (1, &names("1")));
+    assert_ne!(first, names("0"));
 }
