@@ -1,11 +1,10 @@
 //! What can be typed.
 
-use std::path::PathBuf;
-
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::advise::Advise;
+use crate::commands::bench::Bench;
 use crate::commands::certify::Certify;
 use crate::commands::check::Check;
 use crate::commands::compare::Compare;
@@ -23,7 +22,7 @@ use crate::commands::run::{Resume, Run};
 use crate::commands::schema::Schema;
 use crate::commands::solve::Solve;
 use crate::commands::verify::Verify;
-use crate::{outcome, values};
+use crate::outcome;
 
 /// Where does an optimiser go?
 ///
@@ -120,7 +119,7 @@ pub enum Verb {
     List(List),
     /// Measure training steps per second, against PyTorch and JAX where a Python has them, or the judge's solvers.
     #[command(
-        after_help = "Examples:\n  limitpoint bench\n  limitpoint bench --python .venv/bin/python --seconds 2\n  limitpoint bench --scaling --format json\n  limitpoint bench solve --python .venv/bin/python\n  limitpoint bench attack --python .venv/bin/python"
+        after_help = "Examples:\n  limitpoint bench\n  limitpoint bench --python .venv/bin/python --seconds 2\n  limitpoint bench --scaling --format json\n  limitpoint bench solve --python .venv/bin/python\n  limitpoint bench attack --python .venv/bin/python\n  limitpoint bench --shapes 20 --seed 1 --python .venv/bin/python\n  limitpoint bench --shape 20000x30:300-300:1:f64 --python .venv/bin/python"
     )]
     Bench(Bench),
     /// List and fetch data sets; write out the data of an experiment.
@@ -228,32 +227,4 @@ pub enum Format {
     Text,
     /// JSON for programs.
     Json,
-}
-
-/// Arguments of `bench`.
-#[derive(Debug, Clone, Args)]
-pub struct Bench {
-    /// Workloads to run: W1, W2, W3, W4, all of them by default; or `solve`, exact margins against cvxpy and SVC; or
-    /// `attack`, Carlini–Wagner against foolbox; or `figure-1`, all runs of A Figure 1 against PyTorch; or `epoch`,
-    /// mini-batches on images of MNIST's size against PyTorch.
-    #[arg(value_name = "WORKLOAD")]
-    pub workloads: Vec<String>,
-    /// A Python interpreter with torch and/or jax to compare with.
-    #[arg(long)]
-    pub python: Option<PathBuf>,
-    /// Seconds per measurement.
-    #[arg(long, default_value_t = 2.0, value_parser = values::positive)]
-    pub seconds: f64,
-    /// Interleaved rounds; medians are reported.
-    #[arg(long, default_value_t = 3, value_parser = values::repetitions)]
-    pub rounds: usize,
-    /// Threads of every contestant, at most one a core.
-    #[arg(long, default_value_t = 2, value_parser = values::at_least_one)]
-    pub threads: usize,
-    /// Also measure how cost grows with examples, width, depth and threads.
-    #[arg(long)]
-    pub scaling: bool,
-    /// How to print.
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
 }

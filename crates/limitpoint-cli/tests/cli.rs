@@ -60,6 +60,14 @@ fn what_cannot_run_exits_with_2_and_says_what_would() {
         (&["list"], &["<CONCEPT>"]),
         (&["list", "norms", "--format", "yaml"], &["'yaml'", "json"]),
         (&["bench", "W9"], &["'W9'", "W1, W2, W3, W4"]),
+        (&["bench", "W3", "solve"], &["solve", "alone", "W1 to W4"]),
+        (&["bench", "epoch", "--scaling"], &["--scaling", "W1 to W4"]),
+        (&["bench", "solve", "--shapes"], &["--shapes", "cannot be used with"]),
+        (&["bench", "--seed", "1"], &["--shapes"]),
+        (&["bench", "--shapes", "x"], &["--shapes", "1 to 1000"]),
+        (&["bench", "--shape", "20x3:4:1:f16"], &["'f16'", "f64 or f32", "20000x30:300-300:1:f64"]),
+        (&["bench", "--shape", "9999999999x9999999:4:1:f64"], &["9999999999x9999999:4:1:f64", "memory", "smaller"]),
+        (&["bench", "--shapes", "--engine", "torch"], &["'torch'", "torch-eager"]),
         (&["bench", "W3", "--seconds", "0"], &["--seconds", "above 0"]),
         (&["bench", "W3", "--seconds", "1e9"], &["--seconds", "600"]),
         (&["bench", "W3", "--seconds", "nan"], &["--seconds", "finite"]),
@@ -118,4 +126,35 @@ fn bench_reports_a_workload_as_json() {
     assert_eq!(workloads[0]["workload"], "W3");
     assert!(workloads[0]["steps_per_second"].as_f64().is_some_and(|rate| rate > 0.0));
     assert!(workloads[0]["log_loss"].as_f64().is_some_and(|log_loss| log_loss < 0.0));
+}
+
+#[test]
+fn bench_reports_shapes_written_down_and_drawn_from_a_seed() {
+    let measured = |more: &[&str]| -> Vec<serde_json::Value> {
+        let common = ["bench", "--seconds", "0.01", "--rounds", "1", "--threads", "1", "--format", "json"];
+        let output = limitpoint(&[&common[..], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let report: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("valid JSON");
+        report["shapes"].as_array().expect("a list of shapes").clone()
+    };
+    let written = ["--shape", "60x3:16:1:f64", "--shape", "50x2:16-20:10:f32"];
+    let lines = measured(&written);
+    for (line, (shape, cost)) in lines.iter().zip([
+        ("60x3:16:1:f64", 60 * (2 * 3 * 16 + 3 * 16)),
+        ("50x2:16-20:10:f32", 50 * (2 * 2 * 16 + 3 * 16 * 20 + 3 * 20 * 10)),
+    ]) {
+        assert_eq!(line["workload"], shape);
+        assert_eq!(line["multiply_adds_per_step"].as_f64(), Some(f64::from(cost)));
+        assert!(line["seconds_per_step"].as_f64().is_some_and(|seconds| seconds > 0.0));
+        assert!(line["share_of_gemm"].as_f64().is_some_and(|share| share > 0.0));
+        assert!(line["log_loss"].is_f64() && line["ratio"].is_null(), "no other engine was asked: {line}");
+    }
+    assert_eq!(lines.len(), 2);
+    let names = |seed| -> Vec<String> {
+        let lines = measured(&["--shapes", "1", "--seed", seed]);
+        lines.iter().map(|line| line["workload"].to_string()).collect()
+    };
+    let first = names("1");
+    assert_eq!((first.len(), &first), (1, &names("1")));
+    assert_ne!(first, names("0"));
 }

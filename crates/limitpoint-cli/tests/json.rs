@@ -54,7 +54,8 @@ fn errors_are_json() {
         &["advise", "mirror"],
         &["reproduce", "Z.nonsense"],
         &["list", "nonsense"],
-        &["bench", "W9"],
+        &["bench", "W3", "solve"],
+        &["bench", "solve", "--scaling"],
     ] {
         fails(arguments, 2, "input");
     }
@@ -63,7 +64,11 @@ fn errors_are_json() {
         &["run", "--nonsense"],
         &["solve", "margin"],
         &["data", "fetch", "nonsense"],
+        &["bench", "W9"],
         &["bench", "--threads", "0"],
+        &["bench", "--shapes", "0"],
+        &["bench", "--shape", "20x3:4:1"],
+        &["bench", "W3", "--shapes"],
         &["completions", "tcsh"],
         &["doctor", "extra"],
     ] {

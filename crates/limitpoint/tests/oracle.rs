@@ -106,7 +106,7 @@ fn oracle(data: &Dataset) -> Oracle {
     let group = |blocks: &[usize]| DegreeGroup { blocks: blocks.to_vec(), degree: 1.0 };
     let homogeneity = Some(Homogeneity::of_groups(vec![group(&[0]), group(&[1, 2]), group(&[3])]));
     let description = Description { layout, outputs: 1, examples: data.len(), homogeneity };
-    Oracle::new(description, Box::new(Residual(data.inputs.dense().unwrap().clone())))
+    Oracle::new(description, Box::new(Residual(data.dense().unwrap().into_owned())))
 }
 
 fn start(layout: &ParamLayout) -> Vec<f64> {

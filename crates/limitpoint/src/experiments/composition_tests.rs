@@ -98,7 +98,10 @@ fn a_composition_is_observed_and_judged_in_its_own_norm() {
     let own: NormSpec = "max(hidden=spectral,*=2*linf)".parse().unwrap();
     assert_eq!(norms, [NormSpec::L2, own.clone()]);
     assert_eq!((task.measure(), task.own_norm()), (Some(Measure::Norm(own.clone())), Some(own)));
-    assert!(task.geometry_in_limit() && task.no_measure().contains("maximises; name one with --norm"));
+    assert!(
+        task.setup().unwrap().trainer.geometry_in_limit()
+            && task.no_measure().contains("maximises; name one with --norm")
+    );
     // decay, and what depends on the data, claim nothing
     for claims_nothing in
         ["adjusted(of=sign, decay=0.1)", "blocks(hidden=adam-w, rest=adam)", "blocks(hidden=muon, rest=gradient)"]
@@ -124,11 +127,10 @@ fn muon_with_adam_wins_the_margin_of_its_hybrid_norm() {
          [observe]\nnorms = ['max(hidden=spectral,*=linf)']\n[stop]\nlog10_loss = -40\nsteps = 40000\n"
     );
     let plan = plan(&RecipeSource::from_text("hybrid.toml", &text), &[]).unwrap();
-    let points: Vec<_> = plan.points.iter().map(|point| (point.settings.clone(), point.recipe.clone())).collect();
     let folder = std::env::temp_dir().join(format!("limitpoint-hybrid-{}", std::process::id()));
     let interrupt = AtomicBool::new(false);
     let options = RunOptions { threads: 2, watcher: &Silent, interrupt: &interrupt };
-    Experiment::new("hybrid", &points).unwrap().run(&folder, &options).unwrap();
+    Experiment::new(&plan).unwrap().run(&folder, &options).unwrap();
     let record = ExperimentRecord::load(&folder).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     let margin = |name: &str, seed: u64| {

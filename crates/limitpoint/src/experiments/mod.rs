@@ -4,8 +4,8 @@
 //! [`RecipeSource`] (a TOML file or one of the [`builtins()`]) and overrides; [`schema()`] describes such files. An
 //! [`Experiment`] runs it, any number of runs side by side, and leaves folders behind that an [`ExperimentRecord`]
 //! reads back; [`analyse`] says what came out. [`ensemble()`] repeats a closure over seeds. [`Workload`] holds the
-//! fixed problems whose speed is measured; the same definitions serve `limitpoint bench`, the criterion benches and the
-//! comparison with other engines.
+//! problems whose speed is measured, four that are fixed and those of a [`NetworkShape`]; the same definitions serve
+//! `limitpoint bench`, the criterion benches and the comparison with other engines.
 
 // recipes: from files and overrides to what is run
 mod complaint;
@@ -68,6 +68,8 @@ mod record;
 mod verify;
 
 mod ensemble;
+mod network_shape;
+mod product_rate;
 mod rates;
 #[cfg(test)]
 mod training_tests;
@@ -92,10 +94,12 @@ pub use hold::Owner;
 pub use journal::Mark;
 pub use locate::{Loaded, experiment_data, run_data};
 pub use manifest::{ExperimentManifest, Machine, RunEntry, RunManifest, Status, Timings};
+pub use network_shape::{DrawnShapes, NetworkShape, ShapeError};
 pub use optima::{OptimaRecord, Optimum};
 pub use parquet_file::to_parquet;
 pub use plan::{Plan, PlanPoint, plan};
 pub use polish::{POLISHED_FILE, PolishedRun, WarmStart, polish_run};
+pub use product_rate::ProductRate;
 pub use rates::{OptimiserRates, rates};
 pub use recipe::{CertificateRule, Observe, Recipe, Stop};
 pub use record::{

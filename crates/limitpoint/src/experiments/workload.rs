@@ -1,4 +1,4 @@
-//! Fixed training problems whose speed is measured.
+//! Training problems whose speed is measured.
 
 use crate::data::{Dataset, Targets};
 use crate::driver::Descent;
@@ -17,13 +17,17 @@ use crate::training::Setup;
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkloadSpec {
     /// Name, such as `W1`.
-    pub name: &'static str,
+    pub name: String,
     /// Examples.
     pub examples: usize,
     /// Features.
     pub features: usize,
-    /// Widths of the hidden layers (ReLU, no biases, one output).
+    /// Widths of the hidden layers (ReLU, no biases).
     pub widths: Vec<usize>,
+    /// Scores per example: one for labels ±1, otherwise one for every class.
+    pub outputs: usize,
+    /// Whether the 784 features imitate pixels of digits, most of which are zero.
+    pub like_digits: bool,
     /// The loss.
     pub loss: LossSpec,
     /// The optimiser.
@@ -42,26 +46,39 @@ impl WorkloadSpec {
     /// | W3 | 200×2 | 100 | exponential | gradient, η = 0.05/L |
     /// | W4 | 200×2 | 100-100 | exponential | gradient, η = 0.01/L |
     pub fn all() -> Vec<Self> {
-        let gradient = |c: f64| {
-            let schedule = ScheduleSpec::LinearBound { c, feature_bound: Some(1.0), cap: None, decay: 0.0 };
-            (LossSpec::Exponential, OptimiserSpec::steepest(NormSpec::L2), schedule)
-        };
         let sign = OptimiserSpec::Steepest { norm: NormSpec::Linf, scaling: Scaling::Unit, minimum_norm: false };
-        let make = |name, examples, features, widths: &[usize], (loss, optimiser, schedule)| Self {
-            name,
+        let digits = Self {
+            name: "W2".to_owned(),
+            examples: 100,
+            features: 784,
+            widths: vec![128],
+            outputs: 1,
+            like_digits: true,
+            loss: LossSpec::Logistic,
+            optimiser: sign,
+            schedule: ScheduleSpec::Constant { rate: 1e-4 },
+        };
+        vec![
+            Self::two_sided("W1", 250, 32, &[1024], 0.02),
+            digits,
+            Self::two_sided("W3", 200, 2, &[100], 0.05),
+            Self::two_sided("W4", 200, 2, &[100, 100], 0.01),
+        ]
+    }
+
+    /// Labels ±1, the exponential loss, and gradient steps of size c/L.
+    pub(super) fn two_sided(name: &str, examples: usize, features: usize, widths: &[usize], c: f64) -> Self {
+        Self {
+            name: name.to_owned(),
             examples,
             features,
             widths: widths.to_vec(),
-            loss,
-            optimiser,
-            schedule,
-        };
-        vec![
-            make("W1", 250, 32, &[1024], gradient(0.02)),
-            make("W2", 100, 784, &[128], (LossSpec::Logistic, sign, ScheduleSpec::Constant { rate: 1e-4 })),
-            make("W3", 200, 2, &[100], gradient(0.05)),
-            make("W4", 200, 2, &[100, 100], gradient(0.01)),
-        ]
+            outputs: 1,
+            like_digits: false,
+            loss: LossSpec::Exponential,
+            optimiser: OptimiserSpec::steepest(NormSpec::L2),
+            schedule: ScheduleSpec::LinearBound { c, feature_bound: Some(1.0), cap: None, decay: 0.0 },
+        }
     }
 
     /// Draws data and initial weights from seed 0.
@@ -69,20 +86,27 @@ impl WorkloadSpec {
         let streams = Streams::new(0);
         let (mut data, mut init) = (streams.stream("data"), streams.stream("init"));
         let inputs = self.inputs(&mut data);
-        let labels = (0..self.examples).map(|n| label(inputs.row(n))).collect();
-        let sizes = [&[self.features], self.widths.as_slice(), &[1]].concat();
+        let labels = if self.outputs == 1 {
+            (0..self.examples).map(|n| self.label(inputs.row(n))).collect()
+        } else {
+            (0..self.examples).map(|_| data.below(self.outputs) as f64).collect()
+        };
         let mut params = Vec::new();
-        for pair in sizes.windows(2) {
+        for pair in self.sizes().windows(2) {
             params.extend((0..pair[0] * pair[1]).map(|_| init.normal() / (pair[0] as f64).sqrt()));
         }
         Workload { spec: self.clone(), inputs, labels, params }
     }
 
-    /// Normal features; W2 imitates digits: clipped to [0, 1] with an empty border.
+    fn sizes(&self) -> Vec<usize> {
+        [&[self.features], self.widths.as_slice(), &[self.outputs]].concat()
+    }
+
+    /// Normal features, or what imitates digits: clipped to [0, 1] with an empty border.
     fn inputs(&self, stream: &mut RandomStream) -> Matrix {
         let mut inputs = Matrix::zeros(self.examples, self.features);
         stream.fill_normal(&mut inputs.data);
-        if self.features == 784 {
+        if self.like_digits {
             for (i, x) in inputs.data.iter_mut().enumerate() {
                 let (row, col) = (i % 784 / 28, i % 28);
                 let inside = (4..24).contains(&row) && (4..24).contains(&col);
@@ -92,20 +116,41 @@ impl WorkloadSpec {
         inputs
     }
 
-    /// Multiply–add operations of a step's matrix products, counted as two each.
-    pub fn flops(&self) -> f64 {
-        let sizes = [&[self.features], self.widths.as_slice(), &[1]].concat();
-        let layers = sizes.windows(2).enumerate();
-        // forward and weight gradient in every layer, back-signals in all but the first
-        layers.map(|(l, pair)| 2.0 * (self.examples * pair[0] * pair[1]) as f64 * if l == 0 { 2.0 } else { 3.0 }).sum()
+    /// ±1 by a curved boundary in the first two coordinates, so that linear models do not suffice.
+    fn label(&self, x: &[f64]) -> f64 {
+        let second = x.get(1).copied().unwrap_or(0.0);
+        let middle = x.iter().skip(x.len() / 2).take(8).sum::<f64>();
+        let offset = if self.like_digits { 1.3 } else { 0.1 };
+        if x[0] + 0.3 * second * second + 0.5 * middle > offset { 1.0 } else { -1.0 }
     }
-}
 
-/// ±1 by a curved boundary in the first two coordinates, so that linear models do not suffice.
-fn label(x: &[f64]) -> f64 {
-    let second = x.get(1).copied().unwrap_or(0.0);
-    let middle = x.iter().skip(x.len() / 2).take(8).sum::<f64>();
-    if x[0] + 0.3 * second * second + 0.5 * middle > 0.1 + if x.len() == 784 { 1.2 } else { 0.0 } { 1.0 } else { -1.0 }
+    /// Multiply–adds of the matrix products of a step: forward and weight gradient in every layer, back-signals in all
+    /// but the first.
+    ///
+    /// ```text
+    /// N · (2 d₀ d₁ + 3 d₁ d₂ + … + 3 d_{L−1} d_L)
+    /// ```
+    ///
+    /// ```
+    /// use limitpoint::experiments::WorkloadSpec;
+    /// assert_eq!(WorkloadSpec::all()[2].multiply_adds(), 200.0 * (2.0 * 2.0 * 100.0 + 3.0 * 100.0));
+    /// ```
+    pub fn multiply_adds(&self) -> f64 {
+        let sizes = self.sizes();
+        let layers = sizes.windows(2).enumerate();
+        let products = layers.map(|(l, pair)| pair[0] as f64 * pair[1] as f64 * if l == 0 { 2.0 } else { 3.0 });
+        self.examples as f64 * products.sum::<f64>()
+    }
+
+    /// Operations of a step's matrix products: a multiply–add is two.
+    pub fn flops(&self) -> f64 {
+        2.0 * self.multiply_adds()
+    }
+
+    /// Steps after which contestants compare their losses and start again: 100, or fewer of steps that take long.
+    pub fn chunk(&self) -> usize {
+        (2e10 / self.multiply_adds()).clamp(5.0, 100.0) as usize
+    }
 }
 
 /// A workload with its numbers.
@@ -115,7 +160,7 @@ pub struct Workload {
     pub spec: WorkloadSpec,
     /// Examples × features.
     pub inputs: Matrix,
-    /// ±1.
+    /// ±1, or classes from 0.
     pub labels: Vec<f64>,
     /// Initial weights, layer after layer, row-major (outputs × inputs).
     pub params: Vec<f64>,
@@ -124,8 +169,11 @@ pub struct Workload {
 impl Workload {
     /// The training run, at its start.
     pub fn start(&self, threads: usize, precision: Precision) -> crate::Result<Descent> {
-        let shape = vec![self.inputs.cols];
-        let data = Dataset::new(self.spec.name, self.inputs.clone(), Targets::Binary(self.labels.clone()), shape)?;
+        let targets = match self.spec.outputs {
+            1 => Targets::Binary(self.labels.clone()),
+            count => Targets::Classes { labels: self.labels.iter().map(|label| *label as usize).collect(), count },
+        };
+        let data = Dataset::new(&self.spec.name, self.inputs.clone(), targets, vec![self.inputs.cols])?;
         let setup = Setup {
             reduction: Reduction::Mean,
             initialiser: Initialiser::Given { values: self.params.clone() },

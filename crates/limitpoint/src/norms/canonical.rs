@@ -344,6 +344,7 @@ mod tests {
             .reduce(|a, b| match plain.rule {
                 Rule::Max => (a.0.max(b.0), a.1 + b.1),
                 Rule::Sum => (a.0 + b.0, a.1.max(b.1)),
+                Rule::Root => (a.0.hypot(b.0), a.1.hypot(b.1)),
             })
             .unwrap()
     }

@@ -250,14 +250,14 @@ fn a_step_that_turns_the_weights_around_is_refused_with_its_numbers() {
 }
 
 #[test]
-fn plain_moves_stay_plain_with_a_factor_and_not_with_decay() {
+fn formulas_stay_formulas_with_a_factor_and_not_with_decay() {
     let layout = layout();
-    let plain = |spec: OptimiserSpec| spec.build(&layout).unwrap().plain_move(-3.0, 1.0);
+    let plain = |spec: OptimiserSpec| spec.build(&layout).unwrap().update(-3.0, 1.0);
     let gradient = parse("gradient");
     assert_eq!(plain(adjusted(gradient.clone(), 1.0, 0.0)), plain(gradient.clone()));
-    assert_eq!(plain(adjusted(gradient.clone(), 2.0, 0.0)), Some(Update::Along(-(1.0 + 2f64.ln() - 3.0).exp())));
-    assert_eq!(plain(adjusted(gradient.clone(), 1.0, 0.1)), None);
-    assert_eq!(plain(OptimiserSpec::blocks([("all", gradient)])), None);
+    assert_eq!(plain(adjusted(gradient.clone(), 2.0, 0.0)), Update::Along(-(1.0 + 2f64.ln() - 3.0).exp()));
+    assert_eq!(plain(adjusted(gradient.clone(), 1.0, 0.1)), Update::Host);
+    assert_eq!(plain(OptimiserSpec::blocks([("all", gradient)])), Update::Host);
 }
 
 #[test]

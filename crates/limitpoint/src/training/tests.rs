@@ -134,7 +134,7 @@ fn linear_models_are_judged_against_the_exact_optimum() {
         }
         assert_eq!(run.certify_own().unwrap(), run.certify(own).unwrap());
         let exact = Tolerances { gap: 1e-9, ..Tolerances::default() };
-        assert!(!run.judge(None, exact).unwrap().is_certified(), "no run is that exact");
+        assert!(!run.decide(None, exact).unwrap().is_certified(), "no run is that exact");
     }
 }
 
@@ -143,7 +143,7 @@ fn networks_are_judged_by_stationarity_and_regression_by_distance() {
     let run = Training::new(&digits(30), ModelSpec::relu(&[6])).unwrap().at_most_steps(2).run().unwrap();
     assert_eq!(run.certify_own().unwrap().verdict, Verdict::Inconclusive(Doubt::NotYetSeparated));
     let longer = Training::new(&digits(30), ModelSpec::relu(&[6])).unwrap().until_log10_loss(-200.0).run().unwrap();
-    let judgement = longer.judge(None, Tolerances { gap: 0.05, ..Tolerances::default() }).unwrap();
+    let judgement = longer.decide(None, Tolerances { gap: 0.05, ..Tolerances::default() }).unwrap();
     assert!(judgement.is_certified() && judgement.to_string().contains("τ"), "{judgement}");
     assert!(!longer.certify("linf").unwrap().is_certified(), "gradient descent maximises another margin");
     let data = Regression { count: 4, dimension: 8, ..Default::default() }.generate(&Streams::new(0)).unwrap().train;

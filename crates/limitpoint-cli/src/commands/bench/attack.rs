@@ -15,9 +15,8 @@ use limitpoint::robustness::{AttackSpec, Quartiles, Victim};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::median;
 use super::peer::{Peer, write_numbers};
-use crate::args::Bench;
+use super::{Bench, median};
 use crate::commands::say;
 
 /// Inputs, hidden units and classes of the network, and images.
@@ -171,5 +170,5 @@ fn ask(peer: &mut Peer) -> anyhow::Result<Answer> {
         "attack": "carlini-wagner", "binary_search_steps": SEARCH, "steps": STEPS, "abort_early": false,
     });
     peer.send(request)?;
-    Ok(serde_json::from_value(peer.receive()?)?)
+    peer.answer()
 }

@@ -25,9 +25,8 @@ use limitpoint::schedules::ScheduleSpec;
 use limitpoint::training::Setup;
 use serde::Serialize;
 
-use super::median;
 use super::peer::{Peer, write_numbers};
-use crate::args::Bench;
+use super::{Bench, median};
 use crate::commands::say;
 
 const EXAMPLES: usize = 60_000;
@@ -175,7 +174,7 @@ pub fn measure(bench: &Bench, folder: &Path) -> anyhow::Result<Line> {
     let mut peer = None;
     if let Some(python) = &bench.python {
         task.write(folder)?;
-        peer = Peer::start_script(python, "torch", include_str!("epoch.py"), bench.threads, folder)?;
+        peer = Peer::start(python, "torch", include_str!("epoch.py"), bench.threads, folder)?;
     }
     if peer.is_none() {
         say("no --python with torch given: limitpoint alone is measured");

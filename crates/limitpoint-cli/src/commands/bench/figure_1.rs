@@ -13,9 +13,8 @@ use limitpoint::driver::Process;
 use limitpoint::experiments::Task;
 use serde::Serialize;
 
-use super::median;
 use super::peer::{Answer, Peer, write_numbers};
-use crate::args::Bench;
+use super::{Bench, arguments, median};
 use crate::commands::say;
 
 /// Runs of each algorithm in the figure, and their steps.
@@ -56,9 +55,9 @@ pub fn measure(bench: &Bench, folder: &Path) -> anyhow::Result<Vec<Line>> {
     describe(&lab, chosen[0], &data, folder)?;
     let mut engines: Vec<Engine> = Vec::new();
     if let Some(python) = &bench.python {
-        for engine in ["torch-eager", "torch-compile"] {
+        for engine in [arguments::Engine::TorchEager, arguments::Engine::TorchCompile].map(arguments::Engine::name) {
             for (processes, threads) in [(bench.threads, 1), (1, bench.threads)] {
-                let start = |_| Peer::start_script(python, engine, SCRIPT, threads, folder);
+                let start = |_| Peer::start(python, engine, SCRIPT, threads, folder);
                 match (0..processes).map(start).collect::<anyhow::Result<Option<Vec<Peer>>>>()? {
                     Some(peers) => engines.push(Engine { name: engine, peers, threads, answers: Vec::new() }),
                     None => say(&format!("{engine}: not installed in {}, left out", python.display())),

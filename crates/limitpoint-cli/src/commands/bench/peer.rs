@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, anyhow, bail};
+use limitpoint::engine::Precision;
 use limitpoint::experiments::Workload;
 use limitpoint::losses::LossSpec;
+use limitpoint::schedules::ScheduleSpec;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-/// The engines a Python may offer.
-pub const ENGINES: [&str; 3] = ["torch-eager", "torch-compile", "jax"];
 
 /// A running Python that answers requests, lines of text, with lines of JSON.
 pub struct Peer {
@@ -33,13 +33,8 @@ pub struct Answer {
 }
 
 impl Peer {
-    /// Starts an engine on the workloads, if that Python has the library for it.
-    pub fn start(python: &Path, engine: &'static str, threads: usize, folder: &Path) -> anyhow::Result<Option<Self>> {
-        Self::start_script(python, engine, include_str!("peer.py"), threads, folder)
-    }
-
     /// Starts a script with an engine, if that Python has the library for it.
-    pub fn start_script(
+    pub fn start(
         python: &Path,
         engine: &'static str,
         text: &str,
@@ -117,7 +112,7 @@ impl Peer {
         anyhow!("{} {what}: {last}", self.engine)
     }
 
-    /// Measures one workload for `seconds`.
+    /// Measures what is called `name` for `seconds`.
     pub fn measure(&mut self, name: &str, seconds: f64) -> anyhow::Result<Answer> {
         self.ask(name, seconds)?;
         self.answer()
@@ -128,8 +123,8 @@ impl Peer {
         self.send(format_args!("{name} {seconds}"))
     }
 
-    /// Waits for the answer to a request.
-    pub fn answer(&mut self) -> anyhow::Result<Answer> {
+    /// Waits for the answer to a request; one that reports an error is an error.
+    pub fn answer<A: DeserializeOwned>(&mut self) -> anyhow::Result<A> {
         let answer = self.receive()?;
         match answer["error"].as_str() {
             Some(error) => bail!("{} failed: {error}", self.engine),
@@ -150,19 +145,32 @@ fn cannot_start(python: &Path) -> String {
 }
 
 /// Writes a workload where peers read it.
-pub fn write(workload: &Workload, rate: f64, folder: &Path) -> anyhow::Result<()> {
+pub fn write(workload: &Workload, precision: Precision, folder: &Path) -> anyhow::Result<()> {
     let spec = &workload.spec;
-    let loss = if spec.loss == LossSpec::Exponential { "exponential" } else { "logistic" };
-    let optimiser = if loss == "exponential" { "gradient" } else { "sign" };
+    // steps of size c/L on L are steps of size c on ln L
+    let (on_log_loss, rate) = match spec.schedule {
+        ScheduleSpec::LinearBound { c, .. } => (true, c),
+        ScheduleSpec::Constant { rate } => (false, rate),
+        _ => bail!("peers know no schedule {:?}", spec.schedule),
+    };
+    let loss = match spec.loss {
+        LossSpec::Exponential => "exponential",
+        LossSpec::Logistic => "logistic",
+        LossSpec::CrossEntropy => "cross-entropy",
+        _ => bail!("peers know no loss {:?}", spec.loss),
+    };
+    if on_log_loss != (loss == "exponential") {
+        bail!("peers make steps c/L on the exponential loss and constant ones on the others");
+    }
     let description = serde_json::json!({
-        "examples": spec.examples, "features": spec.features, "widths": spec.widths,
-        "loss": loss, "optimiser": optimiser, "rate": rate,
+        "examples": spec.examples, "features": spec.features, "widths": spec.widths, "outputs": spec.outputs,
+        "precision": precision, "steps": spec.chunk(), "loss": loss, "sign": loss == "logistic", "rate": rate,
     });
-    std::fs::write(folder.join(format!("{}.json", spec.name)), description.to_string())?;
+    std::fs::write(folder.join("workload.json"), description.to_string())?;
     for (part, values) in
         [("inputs", &workload.inputs.data), ("labels", &workload.labels), ("params", &workload.params)]
     {
-        write_numbers(folder, &format!("{}.{part}", spec.name), values)?;
+        write_numbers(folder, &format!("workload.{part}"), values)?;
     }
     Ok(())
 }

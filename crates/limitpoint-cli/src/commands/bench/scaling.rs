@@ -7,7 +7,8 @@ use limitpoint::engine::Precision;
 use limitpoint::experiments::{WorkloadSpec, ensemble};
 use serde::Serialize;
 
-use super::{median, steps_per_second};
+use super::median;
+use super::workloads::Contestant;
 
 /// One measurement.
 #[derive(Debug, Serialize)]
@@ -24,7 +25,8 @@ pub fn measure(seconds: f64, threads: usize) -> anyhow::Result<Vec<Line>> {
     let base = WorkloadSpec { examples: 256, features: 64, widths: vec![256], ..first };
     let mut lines = Vec::new();
     let mut add = |varied, value, spec: WorkloadSpec, threads| -> anyhow::Result<()> {
-        let rate = steps_per_second(&spec.build(), threads, (0.2 * seconds).max(0.05))?;
+        let mut contestant = Contestant::new(&spec.build(), threads, Precision::F64)?;
+        let rate = contestant.steps_per_second((0.2 * seconds).max(0.05))?;
         lines.push(Line { varied, value, microseconds: 1e6 / rate, gigaflops: rate * spec.flops() / 1e9 });
         Ok(())
     };

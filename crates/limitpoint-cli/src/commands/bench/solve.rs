@@ -24,9 +24,8 @@ use limitpoint::reference::{Bracket, MaxMargin, max_margin_of};
 use serde::{Deserialize, Serialize};
 
 use super::epoch::mnist_pair;
-use super::median;
 use super::peer::{Peer, write_numbers};
-use crate::args::Bench;
+use super::{Bench, median};
 use crate::commands::say;
 
 /// Points and dimensions of the random problems.
