@@ -67,6 +67,15 @@ fn the_readme_says_why_each_dependency_is_there() {
 }
 
 #[test]
+fn the_oldest_rust_that_is_promised_is_the_one_everything_is_checked_with() {
+    let Some(root) = repository() else { return };
+    let (manifest, pinned) = (table(&root.join("Cargo.toml")), table(&root.join("rust-toolchain.toml")));
+    let promised = manifest["workspace"]["package"]["rust-version"].as_str().expect("a version");
+    let used = pinned["toolchain"]["channel"].as_str().expect("a version");
+    assert_eq!(used.rsplit_once('.').expect("three numbers").0, promised, "Cargo.toml and rust-toolchain.toml");
+}
+
+#[test]
 fn two_versions_of_a_dependency_have_a_reason() {
     let Some(root) = repository() else { return };
     let (rules, lock) = (table(&root.join("deny.toml")), table(&root.join("Cargo.lock")));

@@ -11,7 +11,7 @@ mod sealed {
 
 /// A number a network can compute in: `f64`, or `f32` where a network chooses it.
 ///
-/// The methods are the handful of vector operations the kernels in [`crate::linalg::tile`] need; each is one
+/// The methods are the handful of vector operations the kernels in `linalg::tile` need; each is one
 /// instruction of whatever instruction set [`pulp::Arch`] finds at run time.
 pub trait Real: sealed::Sealed + Copy + Default + Send + Sync + PartialOrd + std::fmt::Debug + 'static {
     /// A vector register of the instruction set `S`.
