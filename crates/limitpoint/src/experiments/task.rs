@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::RunError;
 use super::recipe::Recipe;
 use crate::certificates::Measure;
-use crate::data::DataSplit;
+use crate::data::{DataSplit, data_folder};
 use crate::engine::Compute;
 use crate::norms::NormSpec;
 use crate::numeric::Streams;
@@ -111,9 +111,9 @@ impl Task {
         self.recipe.data_seed.unwrap_or(self.label.seed)
     }
 
-    /// Its data, drawn or read.
+    /// Its data, drawn or read; sets that are known by name are looked for in [`data_folder`].
     pub fn data(&self) -> Result<DataSplit, RunError> {
-        Ok(self.recipe.data.load(&Streams::new(self.data_seed()))?)
+        Ok(self.recipe.data.placed(data_folder().as_deref())?.load(&Streams::new(self.data_seed()))?)
     }
 
     /// The run in memory: the same bits as in a folder, without one. Only a limit of seconds is not kept to.
