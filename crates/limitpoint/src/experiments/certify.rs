@@ -260,7 +260,7 @@ pub(super) fn certificate_record(
 
 fn layout(model: &ModelSpec, data: &Dataset) -> Result<ParamLayout, RunError> {
     let outputs = MarginMap::new(&data.targets).outputs();
-    Ok(cpu::bind(&model, &data.inputs, outputs, Compute::default())?.layout().clone())
+    Ok(cpu::bind(model, &data.inputs, outputs, Compute::default())?.layout().clone())
 }
 
 /// Where a run started, drawn again.

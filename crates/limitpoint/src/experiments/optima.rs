@@ -147,7 +147,7 @@ fn optimum(
     if !vector && is_conic(norm) && size.is_none_or(|size| size > entries / CONIC_SHARE) {
         return Ok(None);
     }
-    let model = cpu::bind(&model, &data.inputs, map.outputs(), Compute::default())?;
+    let model = cpu::bind(model, &data.inputs, map.outputs(), Compute::default())?;
     let problem = linear_margin_problem(data, &Measure::Norm(norm.clone()), model.layout())?;
     // a solver that gives up leaves no line
     let Ok(found) = max_margin(&problem) else { return Ok(None) };

@@ -67,7 +67,7 @@ pub fn polish_run(
     let polished = polish(spec, data, &opened.weights, &norm, settings)?;
     let file = folder.join(POLISHED_FILE);
     save_weights(&file, &opened.layout, &polished.params)?;
-    let mut model = cpu::bind(&spec, &data.inputs, MarginMap::new(&data.targets).outputs(), Compute::default())?;
+    let mut model = cpu::bind(spec, &data.inputs, MarginMap::new(&data.targets).outputs(), Compute::default())?;
     let reference = model.scores(&polished.params).to_vec();
     let largest = reference.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));
     let mut earlier = Vec::new();

@@ -48,7 +48,7 @@ fn decision_map(model: &ModelSpec, data: &Dataset, params: &[f64]) -> Result<Opt
     let points: Vec<[f64; 2]> = y.iter().flat_map(|&v| x.iter().map(move |&u| [u, v])).collect();
     let outputs = MarginMap::new(&data.targets).outputs();
     let grid = Matrix { rows: points.len(), cols: 2, data: points.concat() };
-    let mut machine = cpu::bind(&model, &grid, outputs, Compute::default())?;
+    let mut machine = cpu::bind(model, &grid, outputs, Compute::default())?;
     let scores = machine.scores(params);
     let winner = |scores: &[f64]| {
         let best = scores.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
@@ -135,7 +135,7 @@ mod tests {
         let inputs = Matrix::from_rows(&[&[1.0; 4], &[2.0; 4]]);
         let data = Dataset::new("image", inputs, Targets::Binary(vec![-1.0, 1.0]), vec![2, 2]).unwrap();
         let model = ModelSpec::network(&[2], Activation::Relu);
-        let layout = cpu::bind(&model, &data.inputs, 1, Compute::default()).unwrap().layout().clone();
+        let layout = cpu::bind(model, &data.inputs, 1, Compute::default()).unwrap().layout().clone();
         let params = [1.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, -1.0, 1.0, 3.0];
         let portrait = portrait(&model, &layout, &data, &params).unwrap();
         let features = portrait.features.unwrap();

@@ -107,7 +107,7 @@ fn norm_of(task: &Task) -> NormSpec {
 /// The judge's largest margin of a linear model on these data.
 pub(super) fn largest_margin(data: &Dataset, model: &ModelSpec, norm: &NormSpec) -> Result<MaxMargin, ClaimError> {
     let outputs = MarginMap::new(&data.targets).outputs();
-    let model = cpu::bind(&model, &data.inputs, outputs, Compute::default())?;
+    let model = cpu::bind(model, &data.inputs, outputs, Compute::default())?;
     let problem = linear_margin_problem(data, &Measure::Norm(norm.clone()), model.layout())
         .map_err(crate::experiments::RunError::from)?;
     Ok(max_margin(&problem)?)
