@@ -1,7 +1,7 @@
 //! Ten lines from data to a proof: train a network with sign descent, measure its margin, ask the judge.
 //!
-//! Look for `certified`: the weights are at a stationary point of the ℓ∞ margin, up to the τ that is shown. In ℓ2, which
-//! sign descent does not maximise, the judge refuses.
+//! Look at the two lines: each has the margin in a norm, the verdict on the claim that the weights are at a stationary
+//! point of it, and τ, the number that decides.
 
 #![expect(clippy::print_stdout, reason = "an example talks to the terminal")]
 

@@ -27,12 +27,12 @@ use crate::schedules::ScheduleSpec;
 ///
 /// ```
 /// use limitpoint::prelude::*;
-/// let data = Gaussians { count: 20, dimension: 5, margin: 1.0, ..Default::default() }.generate(&Streams::new(0))?.train;
+/// let data = Gaussians { count: 20, dimension: 5, margin: 1.0, ..Default::default() }.generate(&Streams::new(1))?.train;
 /// let training = Training::new(&data, ModelSpec::Linear)?
 ///     .loss("exponential")?
 ///     .optimiser("coordinate")?
 ///     .initialiser("constant(value=0)")?
-///     .until_log10_loss(-300.0);
+///     .until_log10_loss(-400.0);
 /// let run = training.run()?;
 /// assert!(run.certify("l1")?.is_certified() && !run.certify("linf")?.is_certified());
 /// assert!(run.margin("l1")? > 0.0);
