@@ -66,12 +66,10 @@ impl NormSpec {
         if let [part] = &parts[..] {
             return Ok(Canonical { norm: part.norm.clone(), scale: part.weight });
         }
-        let (compose, known): (fn(Vec<BlockNorm>) -> Self, &[Self]) = match self {
-            Self::Sum { .. } | Self::Nuclear | Self::GroupL21 => {
-                (|blocks| Self::Sum { blocks }, &[Self::L1, Self::GroupL21, Self::Nuclear])
-            }
-            Self::Root { .. } => (|blocks| Self::Root { blocks }, &[Self::L2]),
-            _ => (|blocks| Self::Max { blocks }, &[Self::Linf, Self::GroupL2Inf, Self::Spectral]),
+        let known: &[Self] = match self {
+            Self::Sum { .. } | Self::Nuclear | Self::GroupL21 => &[Self::L1, Self::GroupL21, Self::Nuclear],
+            Self::Root { .. } => &[Self::L2],
+            _ => &[Self::Linf, Self::GroupL2Inf, Self::Spectral],
         };
         let scale = parts[0].weight;
         for norm in known {
@@ -83,7 +81,12 @@ impl NormSpec {
                 return Ok(Canonical { norm: norm.clone(), scale });
             }
         }
-        Ok(Canonical { norm: compose(parts), scale: 1.0 })
+        let norm = match self {
+            Self::Sum { .. } | Self::Nuclear | Self::GroupL21 => Self::Sum { blocks: parts },
+            Self::Root { .. } => Self::Root { blocks: parts },
+            _ => Self::Max { blocks: parts },
+        };
+        Ok(Canonical { norm, scale: 1.0 })
     }
 
     /// The plainest name on one block, under the block's name and with all factors in the weight.
