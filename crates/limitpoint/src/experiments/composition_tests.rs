@@ -115,7 +115,8 @@ fn a_composition_is_observed_and_judged_in_its_own_norm() {
 }
 
 /// Muon on the hidden matrix and Adam on the rest has a larger margin by max(σ₁, ℓ∞) than either alone: the norm that it is
-/// steepest in is the one whose margin it makes large.
+/// steepest in is the one whose margin it makes large. Measured: hybrid 1.50, 1.64, 1.55; Adam 0.097, 0.090, 0.081; Muon
+/// 0.267, 0.264, 0.269.
 #[test]
 fn muon_with_adam_wins_the_margin_of_its_hybrid_norm() {
     let adam = "adam(beta1=0.5, beta2=0.5, epsilon=0)";
@@ -139,7 +140,6 @@ fn muon_with_adam_wins_the_margin_of_its_hybrid_norm() {
     };
     for seed in [1, 2, 3] {
         let [hybrid, adam, muon] = ["hybrid", "adam", "muon"].map(|name| margin(name, seed));
-        println!("seed {seed}: hybrid {hybrid:.4e}, Adam {adam:.4e}, Muon {muon:.4e}");
         assert!(hybrid > 1.05 * adam && hybrid > 1.05 * muon, "seed {seed}: {hybrid} {adam} {muon}");
     }
 }
