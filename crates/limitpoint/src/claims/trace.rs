@@ -194,7 +194,7 @@ fn layer_norms(spec: &NormSpec, layout: &ParamLayout) -> Result<Vec<Layer>, Clai
     };
     let mut layers = Vec::new();
     for (block, entry) in assign(layout, entries, |entry| &entry.block)? {
-        let alone = ParamLayout::new([(block.name.as_str(), block.rows, block.cols)])?;
+        let alone = ParamLayout::of([block.clone()])?;
         layers.push((block.range(), entry.norm.build(&alone)?, entry.weight));
     }
     Ok(layers)

@@ -96,7 +96,7 @@ fn no_part_of_a_recipe_takes_a_number_that_is_none() {
     let optimisers = battery(&OptimiserSpec::examples(), |spec| spec.build(&layout).map(drop).map_err(words));
     let schedules = battery(&ScheduleSpec::examples(), |spec| spec.build().map(drop).map_err(words));
     let losses = battery(&LossSpec::examples(), |spec| spec.build().map(drop).map_err(words));
-    let build = |spec: &ModelSpec| cpu::bind(&spec, &inputs, 1, Compute::default()).map(drop).map_err(words);
+    let build = |spec: &ModelSpec| cpu::bind(spec, &inputs, 1, Compute::default()).map(drop).map_err(words);
     let models = battery(&ModelSpec::examples(), build);
     battery(&Activation::examples(), |activation| build(&ModelSpec::network(&[2], *activation)));
     battery(&AttackSpec::examples(), |attack| attack.check().map_err(words));

@@ -135,7 +135,7 @@ mod tests {
         let inputs = Matrix::from_rows(&[&[1.0; 4], &[2.0; 4]]);
         let data = Dataset::new("image", inputs, Targets::Binary(vec![-1.0, 1.0]), vec![2, 2]).unwrap();
         let model = ModelSpec::network(&[2], Activation::Relu);
-        let layout = cpu::bind(model, &data.inputs, 1, Compute::default()).unwrap().layout().clone();
+        let layout = cpu::bind(&model, &data.inputs, 1, Compute::default()).unwrap().layout().clone();
         let params = [1.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, -1.0, 1.0, 3.0];
         let portrait = portrait(&model, &layout, &data, &params).unwrap();
         let features = portrait.features.unwrap();

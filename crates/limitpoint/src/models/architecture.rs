@@ -163,7 +163,7 @@ mod tests {
     fn layouts_of_every_model_need_no_data() {
         for spec in ModelSpec::examples() {
             let architecture = spec.architecture(&Shape::vector(4), 1).unwrap();
-            assert!(architecture.layout().len() > 0 && architecture.outputs() == 1, "{spec:?}");
+            assert!(!architecture.layout().is_empty() && architecture.outputs() == 1, "{spec:?}");
         }
     }
 }

@@ -90,8 +90,7 @@ fn inside(part: &str, error: OptimiserError) -> OptimiserError {
 
 impl Part {
     fn new(name: &str, spec: &OptimiserSpec, blocks: &[&Block]) -> Result<Self, OptimiserError> {
-        let shapes = blocks.iter().map(|block| (block.name.as_str(), block.rows, block.cols));
-        let layout = ParamLayout::new(shapes).map_err(OptimiserError::Selection)?;
+        let layout = ParamLayout::of(blocks.iter().copied().cloned()).map_err(OptimiserError::Selection)?;
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for block in blocks {
             match ranges.last_mut() {

@@ -3,13 +3,18 @@
 use super::*;
 use crate::norms::NormSpec;
 use crate::numeric::Streams;
-use crate::params::ParamLayout;
+use crate::params::{Block, ParamLayout};
 use crate::potentials::PotentialSpec;
 
 /// A frozen block between trainable ones, so that slices are gathered and scattered.
 fn layout() -> ParamLayout {
-    let blocks = [("layer1.weight", 4, 3), ("layer1.bias", 4, 1), ("layer2.weight", 3, 4), ("layer3.weight", 1, 3)];
-    ParamLayout::new(blocks).unwrap().freeze(&["layer1.bias"]).unwrap()
+    ParamLayout::of([
+        Block::weight(1, 4, 3),
+        Block::bias(1, 4, 3).frozen(true),
+        Block::weight(2, 3, 4),
+        Block::weight(3, 1, 3),
+    ])
+    .unwrap()
 }
 
 fn context(step: u64) -> StepContext {

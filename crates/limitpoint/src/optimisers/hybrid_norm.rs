@@ -149,19 +149,17 @@ mod tests {
     use crate::norms::Norm;
     use crate::numeric::{LogScaled, Streams};
     use crate::optimisers::Scaling;
-    use crate::params::ParamLayout;
+    use crate::params::{Block, ParamLayout};
     use crate::potentials::PotentialSpec;
     use crate::schedules::StepContext;
 
     fn layout() -> ParamLayout {
-        ParamLayout::new([
-            ("layer1.weight", 4, 3),
-            ("layer1.bias", 4, 1),
-            ("layer2.weight", 3, 4),
-            ("layer3.weight", 1, 3),
+        ParamLayout::of([
+            Block::weight(1, 4, 3),
+            Block::bias(1, 4, 3).frozen(true),
+            Block::weight(2, 3, 4),
+            Block::weight(3, 1, 3),
         ])
-        .unwrap()
-        .freeze(&["layer1.bias"])
         .unwrap()
     }
 

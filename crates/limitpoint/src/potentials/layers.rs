@@ -43,7 +43,7 @@ impl Layers {
         }
         let mut parts = Vec::new();
         for (block, entry) in assign(layout, list, |entry| &entry.block)? {
-            let alone = ParamLayout::new([(block.name.as_str(), block.rows, block.cols)])?;
+            let alone = ParamLayout::of([block.clone()])?;
             parts.push((block.clone(), entry.potential.build(&alone)?));
         }
         let degrees: Vec<f64> = parts.iter().map(|(_, potential)| potential.degree()).collect();

@@ -8,7 +8,7 @@ use crate::models::{Activation, Layered, ModelSpec};
 use crate::numeric::{RandomStream, Streams};
 
 fn drawn(spec: &ModelSpec, features: usize, outputs: usize, stream: &mut RandomStream) -> Layered {
-    let layout = cpu::bind(&spec, &Matrix::zeros(1, features), outputs, Compute::default()).unwrap().layout().clone();
+    let layout = cpu::bind(spec, &Matrix::zeros(1, features), outputs, Compute::default()).unwrap().layout().clone();
     let mut params = vec![0.0; layout.len()];
     stream.fill_normal(&mut params);
     for block in layout.weights() {

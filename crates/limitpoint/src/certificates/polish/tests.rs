@@ -18,7 +18,7 @@ fn task(seed: u64, count: usize, dimension: usize) -> Dataset {
 
 /// Normalised steepest descent on the exponential loss, with falling steps.
 fn train(spec: &ModelSpec, data: &Dataset, norm: &NormSpec, seed: u64) -> Vec<f64> {
-    let mut model = crate::engine::cpu::bind(&spec, &data.inputs, 1, Compute::default()).unwrap();
+    let mut model = crate::engine::cpu::bind(spec, &data.inputs, 1, Compute::default()).unwrap();
     let mut worker = norm.build(model.layout()).unwrap();
     let mut params = vec![0.0; model.layout().len()];
     Streams::new(seed).stream("init").fill_normal(&mut params);
