@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use limitpoint::advice::{
-    Architecture, LayerAdvice, LimitMargin, MirrorAdvice, MirrorFamily, Purpose, RecipeAdvice, advise_mirror,
+    LayerAdvice, LimitMargin, MirrorAdvice, MirrorFamily, Purpose, RecipeAdvice, TrainedLayers, advise_mirror,
     margin_bound,
 };
 use limitpoint::data::Inputs;
@@ -75,7 +75,7 @@ pub fn run(arguments: &Advise) -> anyhow::Result<ExitCode> {
 
 /// A network, the largest dual norm of its inputs by family, and its outputs.
 struct Subject {
-    network: Architecture,
+    network: TrainedLayers,
     words: String,
     input_norm: Box<dyn Fn(MirrorFamily) -> f64>,
     outputs: usize,
@@ -113,7 +113,7 @@ fn advise(arguments: &Mirror) -> anyhow::Result<ExitCode> {
 }
 
 fn of_shape(inputs: usize, widths: &[usize], outputs: usize) -> anyhow::Result<Subject> {
-    let network = Architecture::relu(inputs, widths, outputs, &Initialiser::HeNormal { scale: 1.0 })?;
+    let network = TrainedLayers::relu(inputs, widths, outputs, &Initialiser::HeNormal { scale: 1.0 })?;
     let shape: Vec<String> = [&[inputs], widths, &[outputs]].concat().iter().map(usize::to_string).collect();
     // entries between −1 and 1
     let input_norm = move |family| dual_norms(family, [vec![1.0; inputs].as_slice()].into_iter());
@@ -131,7 +131,7 @@ fn of_experiment(name: &str, overrides: &[String]) -> anyhow::Result<Subject> {
     let task = plan.tasks().into_iter().next().with_context(|| format!("'{name}' has no runs"))?;
     let data = task.data().with_context(|| format!("the data of '{name}'"))?.train;
     let objective = task.setup()?.objective(&data)?;
-    let network = Architecture::of_layout(objective.layout(), objective.homogeneity(), &recipe.initialiser)
+    let network = TrainedLayers::of_layout(objective.layout(), objective.homogeneity(), &recipe.initialiser)
         .with_context(|| format!("no advice for '{name}'"))?;
     let outputs = if objective.per_example() > 1 { 2 } else { 1 };
     let norm = move |family| match &data.inputs {

@@ -44,8 +44,8 @@ def groups(v, rows, cols):
 def norm(name, v, rows, cols, dual):
     """The norm of that name, or its dual norm; on one block, so compositions are weighted norms."""
     weight = mpf(1)
-    if name.startswith(("max(", "sum(")):
-        entry = name[4:-1].split(",")[0].split("=", 1)[1]
+    if name.startswith(("max(", "sum(", "root(")):
+        entry = name[name.index("(") + 1:-1].split(",")[0].split("=", 1)[1]
         if "*" in entry:
             factor, entry = entry.split("*", 1)
             weight = mpf(float(factor))

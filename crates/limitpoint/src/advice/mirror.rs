@@ -1,8 +1,8 @@
-//! The recipes of table 10 as numbers for one architecture.
+//! The recipes of table 10 as numbers for one network.
 
 use serde::Serialize;
 
-use super::{AdviceError, Architecture, MirrorFamily, Reach};
+use super::{AdviceError, MirrorFamily, Reach, TrainedLayers};
 
 /// ln t beyond which a margin counts as out of reach. Flows and resolved steps can follow a run to such times, but no
 /// schedule of fixed steps comes near them.
@@ -41,7 +41,7 @@ impl LimitMargin {
     }
 }
 
-/// Advice for one architecture and one family.
+/// Advice for one network and one family.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MirrorAdvice {
     /// The family.
@@ -164,9 +164,9 @@ fn patterns(family: MirrorFamily) -> Vec<Pattern> {
 /// weights.
 ///
 /// ```
-/// use limitpoint::advice::{Architecture, LimitMargin, MirrorFamily, advise_mirror};
+/// use limitpoint::advice::{TrainedLayers, LimitMargin, MirrorFamily, advise_mirror};
 /// use limitpoint::models::Initialiser;
-/// let network = Architecture::relu(2, &[100], 1, &Initialiser::HeNormal { scale: 1.0 })?;
+/// let network = TrainedLayers::relu(2, &[100], 1, &Initialiser::HeNormal { scale: 1.0 })?;
 /// let advice = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, LimitMargin::Unknown)?;
 /// let by_count = &advice.recipes[3];
 /// assert_eq!(by_count.layers[0].lambda, Some(1.0 / 90_000.0)); // 1/n², n = 300
@@ -176,7 +176,7 @@ fn patterns(family: MirrorFamily) -> Vec<Pattern> {
 /// ```
 pub fn advise_mirror(
     family: MirrorFamily,
-    network: &Architecture,
+    network: &TrainedLayers,
     gap: f64,
     margin: LimitMargin,
 ) -> Result<MirrorAdvice, AdviceError> {
@@ -201,7 +201,7 @@ pub fn advise_mirror(
 fn recipe(
     pattern: &Pattern,
     family: MirrorFamily,
-    network: &Architecture,
+    network: &TrainedLayers,
     gap: f64,
     margin: LimitMargin,
 ) -> RecipeAdvice {
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_first_update_is_kept_by_every_recipe() {
-        let network = Architecture::relu(20, &[50, 30], 1, &Initialiser::HeNormal { scale: 1.0 }).unwrap();
+        let network = TrainedLayers::relu(20, &[50, 30], 1, &Initialiser::HeNormal { scale: 1.0 }).unwrap();
         for family in [MirrorFamily::Euclidean, MirrorFamily::Hyperbolic, MirrorFamily::Smoothed { p: 3.0 }] {
             let advice = advise_mirror(family, &network, 0.1, LimitMargin::Unknown).unwrap();
             for recipe in &advice.recipes {
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_wide_network_with_lambda_one_is_out_of_reach_and_one_over_n_squared_is_not() {
-        let network = Architecture::relu(784, &[100], 1, &Initialiser::HeNormal { scale: 1.0 }).unwrap();
+        let network = TrainedLayers::relu(784, &[100], 1, &Initialiser::HeNormal { scale: 1.0 }).unwrap();
         let advice = advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, LimitMargin::Unknown).unwrap();
         assert!(
             advice.recipes[0].reachable.is_none() && advice.recipes[0].warning.as_ref().unwrap().contains("Lemma 4.10")
@@ -317,7 +317,7 @@ mod tests {
         use crate::numeric::{LogScaled, Streams};
         use crate::params::ParamLayout;
         let start = Initialiser::HeNormal { scale: 1.0 };
-        let network = Architecture::relu(200, &[300], 40, &start).unwrap();
+        let network = TrainedLayers::relu(200, &[300], 40, &start).unwrap();
         let layout = ParamLayout::new([("layer1.weight", 300, 200), ("layer2.weight", 40, 300)]).unwrap();
         let theta = start.draw(&layout, &mut Streams::new(1).stream("init"));
         for family in [MirrorFamily::Euclidean, MirrorFamily::Hyperbolic, MirrorFamily::Smoothed { p: 3.0 }] {
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused_with_value_and_remedy() {
-        let network = Architecture::relu(3, &[4], 1, &Initialiser::Constant { value: 0.0 }).unwrap();
+        let network = TrainedLayers::relu(3, &[4], 1, &Initialiser::Constant { value: 0.0 }).unwrap();
         let error =
             advise_mirror(MirrorFamily::Hyperbolic, &network, 0.1, LimitMargin::Unknown).unwrap_err().to_string();
         assert!(error.contains("layer1.weight is 0") && error.contains("positive"), "{error}");

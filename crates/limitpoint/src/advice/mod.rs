@@ -11,20 +11,20 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `architecture` | layers with their sizes and spreads |
+//! | `trained_layers` | layers with their sizes and spreads |
 //! | `family` | the potentials there is advice for |
 //! | `reach` | how large the gauge and the time must be for the horizon to show |
-//! | `mirror` | the recipes of table 10 as numbers for one architecture |
+//! | `mirror` | the recipes of table 10 as numbers for one network |
 
-mod architecture;
 mod family;
 mod mirror;
 mod reach;
+mod trained_layers;
 
-pub use architecture::{Architecture, LayerShape};
 pub use family::MirrorFamily;
 pub use mirror::{LayerAdvice, LimitMargin, MirrorAdvice, Purpose, RecipeAdvice, advise_mirror};
 pub use reach::{Reach, margin_bound};
+pub use trained_layers::{LayerShape, TrainedLayers};
 
 /// Why there is no advice.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Architecture, MirrorFamily};
+use super::{MirrorFamily, TrainedLayers};
 use crate::potentials::HorizonBounds;
 
 /// When the relative gap (gauge − φ)/gauge is small, for a network of n weights.
@@ -30,7 +30,7 @@ pub struct Reach {
 
 impl Reach {
     /// For a family with a λ per layer.
-    pub fn new(family: MirrorFamily, lambdas: &[f64], network: &Architecture, gap: f64, margin: Option<f64>) -> Self {
+    pub fn new(family: MirrorFamily, lambdas: &[f64], network: &TrainedLayers, gap: f64, margin: Option<f64>) -> Self {
         let (bounds, gauge) = match family {
             MirrorFamily::Euclidean => (HorizonBounds { factor: 1.0, offset: 0.0 }, 0.0),
             MirrorFamily::Hyperbolic => {
@@ -56,7 +56,7 @@ impl Reach {
     }
 }
 
-fn sum(network: &Architecture, lambdas: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
+fn sum(network: &TrainedLayers, lambdas: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
     network.layers.iter().zip(lambdas).map(|(layer, lambda)| term(layer.weights as f64, *lambda)).sum()
 }
 
@@ -71,7 +71,7 @@ fn sum(network: &Architecture, lambdas: &[f64], term: impl Fn(f64, f64) -> f64) 
 /// `inputs` is the largest ‖x‖_{p'}, 1/p + 1/p' = 1; a bias in the first layer makes it ‖(x, 1)‖_{p'}. Nothing where
 /// degrees of layers differ from 1 or a layer is frozen. Differences of two outputs double it, for more than one class;
 /// a factor in front of the output is the caller's to multiply with.
-pub fn margin_bound(family: MirrorFamily, network: &Architecture, inputs: f64, outputs: usize) -> Option<f64> {
+pub fn margin_bound(family: MirrorFamily, network: &TrainedLayers, inputs: f64, outputs: usize) -> Option<f64> {
     let p = family.degree();
     let coefficient = if matches!(family, MirrorFamily::Smoothed { .. }) { p - 1.0 } else { 1.0 };
     if !network.multilinear || network.degree != network.layers.len() as f64 {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn equal_layers_have_the_bounds_of_the_potential() {
-        let network = Architecture::relu(3, &[5], 1, &Initialiser::Normal { deviation: 0.1 }).unwrap();
+        let network = TrainedLayers::relu(3, &[5], 1, &Initialiser::Normal { deviation: 0.1 }).unwrap();
         let layout = crate::params::ParamLayout::vector(network.parameters());
         for (family, spec) in [
             (MirrorFamily::Hyperbolic, PotentialSpec::Hyperbolic { lambda: 0.3 }),
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn beyond_the_gauge_the_gap_is_small_whatever_the_direction() {
-        let network = Architecture::relu(4, &[6], 1, &Initialiser::Normal { deviation: 0.1 }).unwrap();
+        let network = TrainedLayers::relu(4, &[6], 1, &Initialiser::Normal { deviation: 0.1 }).unwrap();
         let layout = crate::params::ParamLayout::vector(network.parameters());
         let mut stream = crate::numeric::Streams::new(3).stream("reach");
         for (family, spec) in [
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn no_network_has_a_larger_margin_than_the_bound() {
         let model = crate::models::ModelSpec::relu(&[6, 5]);
-        let network = Architecture::relu(4, &[6, 5], 1, &Initialiser::Normal { deviation: 1.0 }).unwrap();
+        let network = TrainedLayers::relu(4, &[6, 5], 1, &Initialiser::Normal { deviation: 1.0 }).unwrap();
         let mut stream = crate::numeric::Streams::new(5).stream("bound");
         for p in [1.0f64, 3.0] {
             let family = if p == 1.0 { MirrorFamily::Hyperbolic } else { MirrorFamily::Smoothed { p } };
@@ -190,7 +190,7 @@ mod tests {
                 frozen: frozen.to_vec(),
                 output_scale: OutputScale::One,
             };
-            Architecture::of_model(&model, 1, 1, &start).unwrap()
+            TrainedLayers::of_model(&model, 1, 1, &start).unwrap()
         };
         // x = 0.1 and a = b = 1, w = 0: q = 1 and ‖θ‖₁² = 4
         let biased = network(Biases::First, &[]);

@@ -2,67 +2,15 @@
 
 use std::ops::Range;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::{Advance, DriverError, Process, ProcessState};
+use super::view::{snapshot, summed};
+use super::{Advance, Batching, DescentState, DriverError, EpochStart, Process, ProcessState};
 use crate::diagnostics::Point;
 use crate::numeric::{LogScaled, RandomStream, StreamState, Streams, log_add_exp};
-use crate::objective::{Objective, Reduction};
+use crate::objective::Objective;
 use crate::observers::{Snapshot, StopReason};
-use crate::optimisers::{Optimiser, OptimiserState};
+use crate::optimisers::Optimiser;
 use crate::params::{Parameters, Update};
-use crate::schedules::{Review, ReviewPeriod, Schedule, ScheduleState, StepContext, TrialOutcome};
-
-/// How examples are shared out over steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Batching {
-    /// Every step sees all examples.
-    #[default]
-    Full,
-    /// Every epoch is a fresh permutation, cut into batches of this size (the last one may be smaller).
-    Mini {
-        /// Examples per step.
-        size: usize,
-    },
-}
-
-/// Everything needed to go on bit for bit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DescentState {
-    /// θ.
-    pub params: Vec<f64>,
-    /// What the optimiser remembers.
-    pub optimiser: OptimiserState,
-    /// What the schedule remembers.
-    pub schedule: ScheduleState,
-    /// Accepted steps.
-    pub step: u64,
-    /// Accepted epochs.
-    pub epoch: u64,
-    /// ln Σ η.
-    pub log_time: f64,
-    /// ln L of the last full evaluation, in the objective's reduction, and whether all examples were correct.
-    pub full_loss: (f64, bool),
-    /// The order stream at the start of the current epoch, and the batches of it already used.
-    pub order: (StreamState, usize),
-    /// The start of the current epoch, where the schedule may go back to it.
-    pub epoch_start: Option<EpochStart>,
-}
-
-/// What a rejected epoch returns to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EpochStart {
-    /// θ.
-    pub params: Vec<f64>,
-    /// What the optimiser remembered.
-    pub optimiser: OptimiserState,
-    /// Accepted steps.
-    pub step: u64,
-    /// ln Σ η.
-    pub log_time: f64,
-}
+use crate::schedules::{Review, ReviewPeriod, Schedule, StepContext, TrialOutcome};
 
 /// Descent in progress.
 pub struct Descent {
@@ -265,8 +213,7 @@ impl Descent {
             self.margins_before.clear();
             self.margins_before.extend_from_slice(self.objective.margins());
         }
-        let log_loss_before = self.log_loss;
-        let all_correct_before = self.all_correct;
+        let (log_loss_before, all_correct_before) = (self.log_loss, self.all_correct);
         let remembered = review.then(|| self.optimiser.state());
         let ahead = self.score_for_gradient();
         let mut known = None;
@@ -368,8 +315,7 @@ impl Descent {
         }
         self.next_batch = 0;
         self.epoch_order = self.order.state();
-        let log_loss_before = self.log_loss;
-        let all_correct_before = self.all_correct;
+        let (log_loss_before, all_correct_before) = (self.log_loss, self.all_correct);
         self.refresh();
         if let Some(start) = self.epoch_start.take() {
             let (log_loss_after, largest_margin_change) = (self.log_loss, f64::INFINITY);
@@ -451,36 +397,4 @@ impl Process for Descent {
         look(&Snapshot { point: Point { log_loss: summed(&self.objective, here), ..snapshot.point }, ..snapshot });
         (self.log_loss, self.all_correct) = kept;
     }
-}
-
-/// ln of the summed loss, whatever the reduction.
-pub(super) fn summed(objective: &Objective, log_loss: f64) -> f64 {
-    match objective.reduction() {
-        Reduction::Sum => log_loss,
-        Reduction::Mean => log_loss + (objective.total_examples() as f64).ln(),
-    }
-}
-
-/// A snapshot of what an objective holds after forward and backward at `params`.
-pub(super) fn snapshot<'a>(
-    objective: &'a Objective,
-    params: &'a [f64],
-    gradient: &'a LogScaled,
-    (step, epoch, log_time): (u64, u64, f64),
-    smallest_preactivation: f64,
-) -> Snapshot<'a> {
-    let point = Point {
-        params,
-        layout: objective.layout(),
-        homogeneity: objective.homogeneity(),
-        loss: objective.loss(),
-        margins: objective.margins(),
-        per_example: objective.per_example(),
-        weights: objective.weights(),
-        gradient,
-        log_loss: summed(objective, objective.log_loss()),
-        regression: objective.is_regression(),
-        smallest_preactivation,
-    };
-    Snapshot { step, epoch, log_time, point }
 }

@@ -1,6 +1,6 @@
 //! A flow as a process.
 
-use super::descent::{snapshot, summed};
+use super::view::{snapshot, summed};
 use super::{Advance, DriverError, Process, ProcessState};
 use crate::flows::{Flow, FlowSpec, Tolerance};
 use crate::objective::Objective;

@@ -6,9 +6,12 @@
 
 mod descent;
 mod flow_run;
+mod state;
+mod view;
 
-pub use descent::{Batching, Descent, DescentState, EpochStart};
+pub use descent::Descent;
 pub use flow_run::FlowRun;
+pub use state::{Batching, DescentState, EpochStart};
 
 use std::ops::Range;
 

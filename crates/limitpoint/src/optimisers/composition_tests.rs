@@ -64,8 +64,8 @@ fn examples() -> Vec<OptimiserSpec> {
 
 #[test]
 fn one_part_for_all_blocks_is_the_optimiser_itself_bit_for_bit() {
-    let blocks = [("layer1.weight", 4, 3), ("layer1.bias", 4, 1), ("layer2.weight", 3, 4), ("layer3.weight", 1, 3)];
-    let (moving, with_frozen) = (ParamLayout::new(blocks).unwrap(), layout());
+    let with_frozen = layout();
+    let moving = ParamLayout::of(with_frozen.blocks().iter().map(|block| block.clone().frozen(false))).unwrap();
     for spec in examples() {
         for key in ["all", "rest", "weights+biases", "layer*"] {
             let whole = OptimiserSpec::blocks([(key, spec.clone())]);

@@ -86,8 +86,8 @@ impl BlockSelection {
 /// others leave, and every trainable block must belong to one.
 ///
 /// ```
-/// use limitpoint::params::{BlockSelection, ParamLayout, assign};
-/// let layout = ParamLayout::new([("layer1.weight", 8, 2), ("layer1.bias", 8, 1), ("layer2.weight", 1, 8)])?;
+/// use limitpoint::params::{Block, BlockSelection, ParamLayout, assign};
+/// let layout = ParamLayout::of([Block::weight(1, 8, 2), Block::bias(1, 8, 2), Block::weight(2, 1, 8)])?;
 /// let entries = [(BlockSelection::from("biases"), 0.5), (BlockSelection::from("*"), 2.0)];
 /// let factors = assign(&layout, &entries, |entry| &entry.0)?;
 /// assert_eq!(factors.iter().map(|(_, entry)| entry.1).collect::<Vec<_>>(), [2.0, 0.5, 2.0]);

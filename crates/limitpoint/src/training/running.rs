@@ -14,7 +14,8 @@ use crate::params::ParamLayout;
 /// ```
 /// use limitpoint::prelude::*;
 /// let data = Digits { classes: Some([0, 1]), count: Some(50), ..Default::default() }.load(&Streams::new(0))?.train;
-/// let training = Training::new(&data, ModelSpec::relu(&[4]))?.optimiser("adam")?.batches_of(20).at_most_steps(40);
+/// let training = Training::new(&data, ModelSpec::relu(&[4]))?.optimiser("adam")?.schedule("constant(rate=0.01)")?;
+/// let training = training.batches_of(20).at_most_steps(40);
 /// let mut running = training.start()?;
 /// (0..25).try_for_each(|_| running.step().map(drop))?;
 /// let saved = running.state();

@@ -4,8 +4,8 @@
 //! |---|---|---|---|
 //! | head | fused | partial scores are summed while tiles are in registers, the back-signal overwrites z: no pass over the last hidden layer | one output, at least one hidden layer |
 //! | head | plain | – | otherwise |
-//! | lowest layer | planar | preactivations are computed again instead of stored: a step of paper C's networks is 2 times as fast | two inputs, one hidden layer, fused head |
-//! | lowest layer | sparse | zeros are skipped four rows at a time, weights move as their gradient is made: an epoch of MNIST is 2 times as fast | at most a quarter of 64 or more features is not zero, and another layer reads its output |
+//! | lowest layer | planar | preactivations are computed again instead of stored, in the setting of paper C | two inputs, one hidden layer, fused head |
+//! | lowest layer | sparse | zeros are skipped four rows at a time, weights move as their gradient is made | at most a quarter of 64 or more features is not zero, and another layer reads its output |
 //! | lowest layer | panels | – | otherwise |
 //! | examples | shards | each thread takes its examples through all layers, instead of waiting for units another core has just made | two or more hidden layers, 192 to 4096 examples, at most 131,072 parameters, dense inputs |
 //! | examples | pieces | hidden units stay in the cache; the backward pass repeats the forward pass | more than 4096 examples, not planar |

@@ -22,16 +22,16 @@ pub struct LayerShape {
 /// What advice needs to know of a network.
 ///
 /// ```
-/// use limitpoint::advice::Architecture;
+/// use limitpoint::advice::TrainedLayers;
 /// use limitpoint::models::{Activation, Initialiser, ModelSpec};
 /// let model = ModelSpec::network(&[100], Activation::Relu);
-/// let network = Architecture::of_model(&model, 2, 1, &Initialiser::HeNormal { scale: 1.0 })?;
+/// let network = TrainedLayers::of_model(&model, 2, 1, &Initialiser::HeNormal { scale: 1.0 })?;
 /// assert_eq!((network.parameters(), network.degree), (300, 2.0));
 /// assert_eq!(network.layers[1].spread.deviation(), (2.0f64 / 100.0).sqrt());
 /// # Ok::<(), limitpoint::advice::AdviceError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Architecture {
+pub struct TrainedLayers {
     /// Trained layers, from the input on.
     pub layers: Vec<LayerShape>,
     /// The degree L of the margins.
@@ -43,7 +43,7 @@ pub struct Architecture {
     pub first_bias: bool,
 }
 
-impl Architecture {
+impl TrainedLayers {
     /// A model with this many inputs and outputs.
     pub fn of_model(
         model: &ModelSpec,
@@ -119,7 +119,7 @@ impl Architecture {
 }
 
 /// ReLU networks, for callers that have widths only.
-impl Architecture {
+impl TrainedLayers {
     /// A fully connected ReLU network.
     pub fn relu(inputs: usize, widths: &[usize], outputs: usize, start: &Initialiser) -> Result<Self, AdviceError> {
         Self::of_model(&ModelSpec::network(widths, Activation::Relu), inputs, outputs, start)

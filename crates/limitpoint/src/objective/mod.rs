@@ -7,16 +7,24 @@
 //! The gradient of L is returned as [`LogScaled`] with `log_scale` = ln L and `direction` = ∇ ln L, so neither half
 //! underflows at L = 10^−1000. Norms, potentials and steps are not known here.
 
+mod error;
+mod evaluation;
+
+pub use error::ObjectiveError;
+pub use evaluation::Evaluation;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Dataset, Targets};
+use error::check_family;
+
+use crate::data::Dataset;
 use crate::engine::{Compute, Evaluator, Forward, Tangents};
 pub use crate::engine::{Kink, KinkColumn};
-use crate::losses::{Loss, LossError, LossFamily, LossSpec};
-use crate::models::{Homogeneity, MarginMap, ModelError, ModelSpec, Shape};
+use crate::losses::{Loss, LossFamily, LossSpec};
+use crate::models::{Homogeneity, MarginMap, ModelSpec, Shape};
 use crate::numeric::LogScaled;
-use crate::params::{At, ParamLayout, Parameters, Update, Version};
+use crate::params::{At, ParamLayout, Version};
 
 /// Whether the loss is summed or averaged over the examples; a change of scale only, never of direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -27,58 +35,6 @@ pub enum Reduction {
     Sum,
     /// L = (1/N) Σ ℓᵢ.
     Mean,
-}
-
-/// What an objective can refuse.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ObjectiveError {
-    /// A loss of the wrong family for the targets.
-    #[error("the loss '{loss}' needs {needs}, but the data '{data}' has {found}; choose {remedy}")]
-    Mismatch {
-        /// Key of the loss.
-        loss: &'static str,
-        /// Targets it needs.
-        needs: &'static str,
-        /// Name of the data.
-        data: String,
-        /// Targets there are.
-        found: &'static str,
-        /// What to do.
-        remedy: &'static str,
-    },
-    /// Nothing to tell apart.
-    #[error("the data '{data}' has {count} class; a margin needs at least 2")]
-    TooFewClasses {
-        /// Name of the data.
-        data: String,
-        /// Classes there are.
-        count: usize,
-    },
-    /// A model that was bound to other data.
-    #[error(
-        "the model gives {outputs} scores for {examples} examples, but the data has {rows} examples and needs \
-         {needed} scores; bind it to these data"
-    )]
-    Size {
-        /// Examples of the model.
-        examples: usize,
-        /// Scores of an example of it.
-        outputs: usize,
-        /// Examples of the data.
-        rows: usize,
-        /// Scores an example needs.
-        needed: usize,
-    },
-    /// An engine that only trains.
-    #[error("this engine gives no per-example gradients; use the CPU")]
-    NoTangents,
-    /// The model was refused.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    /// The loss was refused.
-    #[error(transparent)]
-    Loss(#[from] LossError),
 }
 
 /// The training problem: a function of the parameters.
@@ -119,57 +75,6 @@ pub struct Objective {
     alive: Option<Version>,
     /// Scores and margins of a trial.
     trial: [Vec<f64>; 2],
-}
-
-/// The objective at some parameters: what is known after a forward pass. It is used up by a gradient or a step.
-pub struct Evaluation<'a> {
-    objective: &'a mut Objective,
-}
-
-impl<'a> Evaluation<'a> {
-    /// ln L. A NaN anywhere gives NaN.
-    pub fn log_loss(&self) -> f64 {
-        self.objective.log_loss
-    }
-
-    /// Margins, [`Objective::per_example`] an example; residuals for regression.
-    pub fn margins(&self) -> &[f64] {
-        &self.objective.margins
-    }
-
-    /// The objective, for those who ask more of it before they go on with [`Objective::resume`].
-    pub fn into_objective(self) -> &'a mut Objective {
-        self.objective
-    }
-
-    /// ∇L at the parameters of the evaluation, which are given once more.
-    pub fn backward<'p>(self, params: impl Into<At<'p>>, gradient: &mut LogScaled) {
-        let objective = self.objective;
-        objective.alive = None;
-        objective.pull_weights();
-        objective.evaluator.resume().pull_back(params, &objective.cotangent, &mut gradient.direction);
-        gradient.log_scale = objective.log_loss;
-    }
-
-    /// A step with ∇ ln L, in one pass where the engine can: what [`Evaluation::backward`] and [`Update::make`] do.
-    /// `scratch` is as long as the parameters and holds nothing of use afterwards. Answers whether an entry of the
-    /// gradient was not zero.
-    pub fn step(self, params: &mut Parameters, update: Update, scratch: &mut [f64]) -> bool {
-        let objective = self.objective;
-        objective.alive = None;
-        objective.pull_weights();
-        objective.evaluator.resume().step(params, &objective.cotangent, update, scratch)
-    }
-
-    /// Σₖ `weights`ₖ ∇qₖ, for any weights of the margins.
-    pub fn pull_back_margins<'p>(self, params: impl Into<At<'p>>, weights: &[f64], out: &mut [f64]) {
-        let objective = self.objective;
-        objective.alive = None;
-        let rows = objective.in_batch.then_some(objective.batch.as_slice());
-        objective.map.pull_back(weights, rows, &mut objective.cotangent);
-        objective.cotangent.iter_mut().for_each(|c| *c = -*c);
-        objective.evaluator.resume().pull_back(params, &objective.cotangent, out);
-    }
 }
 
 impl Objective {
@@ -403,24 +308,4 @@ impl Objective {
         self.resume().backward(params, gradient);
         weigh(&mut *self.evaluator, &[]);
     }
-}
-
-fn check_family(data: &Dataset, loss: &LossSpec) -> Result<(), ObjectiveError> {
-    let found = match data.targets {
-        Targets::Binary(_) => "labels ±1",
-        Targets::Classes { .. } => "class labels",
-        Targets::Values(_) => "real values",
-    };
-    let (needs, remedy) = match (loss.family(), loss.is_multiclass()) {
-        (LossFamily::Regression, _) => ("real values", "exponential, logistic or cross-entropy for labels"),
-        (LossFamily::Margin, false) => ("labels ±1", "cross-entropy for classes, squared for values"),
-        (LossFamily::Margin, true) => ("class labels", "logistic for labels ±1, squared for values"),
-    };
-    if let Targets::Classes { count: count @ 0..2, .. } = data.targets {
-        return Err(ObjectiveError::TooFewClasses { data: data.name.clone(), count });
-    }
-    if found == needs {
-        return Ok(());
-    }
-    Err(ObjectiveError::Mismatch { loss: loss.key(), needs, data: data.name.clone(), found, remedy })
 }
