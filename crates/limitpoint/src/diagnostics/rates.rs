@@ -124,7 +124,7 @@ pub enum Approach {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// The scatter along one run, autocorrelation allowed for; see [`fit_line`].
+    /// The scatter along one run, autocorrelation allowed for; see [`super::fit_line`].
     AlongRun,
     /// Student's t over the slopes of several runs.
     AcrossRuns,
@@ -203,7 +203,7 @@ pub struct RateReport {
 ///
 /// The window of a run starts, among the points from which on ln t ≥ 1 and ln L ≤ −1, where ln ln t has come within the
 /// share `late` of the rest of its span: with one half, at ln t = √(ln t₁ · ln t_end). One run gets the interval of
-/// [`fit_line`]; several, which must be independent (seeds), get slope ± t_{k−1} s/√k from their own slopes. The gap is
+/// [`super::fit_line`]; several, which must be independent (seeds), get slope ± t_{k−1} s/√k from their own slopes. The gap is
 /// fitted if every run has one.
 ///
 /// ```

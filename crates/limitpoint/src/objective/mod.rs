@@ -161,7 +161,7 @@ impl Objective {
     }
 
     /// The evaluation made last. Whoever asks knows that it was made at the parameters he goes on with, and that nobody
-    /// has used it since; [`Objective::forward`] finds out by itself for [`Parameters`].
+    /// has used it since; [`Objective::forward`] finds out by itself for [`crate::params::Parameters`].
     pub fn resume(&mut self) -> Evaluation<'_> {
         Evaluation { objective: self }
     }

@@ -26,7 +26,7 @@ pub enum Scaling {
 /// θ⁺ = θ + η ‖g‖_* d(g), where d is the unit minimiser of the norm; without the factor ‖g‖_* if normalised.
 ///
 /// Gradient descent is ℓ2, sign descent ℓ∞, coordinate descent ℓ1, spectral descent the spectral norm. With
-/// `minimum_norm`, kinks within reach of the last step's length are resolved as in [`super::clarke`]: the gradient is
+/// `minimum_norm`, kinks within reach of the last step's length are resolved as in `clarke.rs`: the gradient is
 /// the subgradient of smallest dual norm and the step goes along the direction that descends for every slope.
 ///
 /// ```

@@ -69,7 +69,7 @@ fn layer_sizes(params: &[f64], layout: &ParamLayout) -> Vec<f64> {
     let mut sizes: Vec<f64> = Vec::new();
     for block in layout.blocks() {
         let size = norm2(&params[block.range()]);
-        if block.name.ends_with(".weight") {
+        if block.is_weight() {
             sizes.push(size);
         } else if sizes.len() == 1 {
             sizes[0] = sizes[0].hypot(size);

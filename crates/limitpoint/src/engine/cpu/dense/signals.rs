@@ -208,10 +208,10 @@ impl<T: Real> WithSimd for Backward<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         // Signals from a layer above are made for all rows at once, which reads that layer's signals only once; those
         // of a single head chunk by chunk, so that a chunk is still in the cache when it is used: in the nearest one
-        // where the inputs, which every chunk passes, are few.
+        // where the inputs, which every chunk passes, are few, in the second one where they are many.
         let row_bytes = self.shape.count() * self.signals.width * size_of::<T>();
         let input_bytes = self.weights.as_ref().map_or(0, |weights| size_of_val(weights.turned.data()));
-        let chunk = ((input_bytes / 4).clamp(16 << 10, 128 << 10) / row_bytes.max(1)).max(8) & !7;
+        let chunk = ((input_bytes / 4).clamp(16 << 10, 512 << 10) / row_bytes.max(1)).max(8) & !7;
         let from_layer = matches!(self.source, Source::Layer { .. });
         if from_layer {
             // SAFETY: the network sized all buffers and gave this thread these rows.
