@@ -4,6 +4,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::advise::Advise;
+use crate::commands::audit::AuditArguments;
 use crate::commands::bench::Bench;
 use crate::commands::certify::Certify;
 use crate::commands::check::Check;
@@ -13,7 +14,9 @@ use crate::commands::data::Data;
 use crate::commands::doctor::Doctor;
 use crate::commands::fingerprint::FingerprintArguments;
 use crate::commands::horizon::HorizonArguments;
+use crate::commands::merge::Merge;
 use crate::commands::polish::Polish;
+use crate::commands::prove::Prove;
 use crate::commands::rates::Rates;
 use crate::commands::report::Report;
 use crate::commands::reproduce::Reproduce;
@@ -21,7 +24,11 @@ use crate::commands::robustness::RobustnessArguments;
 use crate::commands::run::{Resume, Run};
 use crate::commands::schema::Schema;
 use crate::commands::solve::Solve;
+use crate::commands::status::StatusArguments;
+use crate::commands::sweep::Sweep;
 use crate::commands::verify::Verify;
+use crate::commands::watch::Watch;
+use crate::commands::worker::WorkerArguments;
 use crate::outcome;
 
 /// Where does an optimiser go?
@@ -49,6 +56,31 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint resume runs/showcase\n  limitpoint resume runs/showcase stop.log10_loss=-250\n\nExits as `limitpoint run` does, and with 3 if files of the folder or the data were changed or lost."
     )]
     Resume(Resume),
+    /// Lay out the runs of a sweep for any number of workers, and start nothing; or submit workers to Slurm.
+    #[command(
+        after_help = "Examples:\n  limitpoint sweep digits seed=1..100 model.width=64..512*2 --out runs/widths\n  limitpoint sweep digits seed=1..100 --out runs/widths --slurm workers=10,time=2:00:00,partition=short\n  limitpoint sweep digits seed=1..100 --out runs/widths --slurm workers=10 --print\n\nThe same command again adds what is missing and runs nothing twice; with --slurm it submits workers again, which resumes.\nElsewhere, one line starts ten workers:\n  hq submit --array=1-10 -- limitpoint worker runs/widths        (HyperQueue)\n  seq 10 | parallel -n0 limitpoint worker runs/widths            (GNU parallel)\n  for host in node1 node2; do ssh $host limitpoint worker $PWD/runs/widths & done; wait"
+    )]
+    Sweep(Sweep),
+    /// Claim the runs of a sweep one after the other and run them; any number of workers share a folder.
+    #[command(
+        after_help = "Examples:\n  limitpoint worker runs/widths\n  limitpoint worker runs/widths --for 30m\n  limitpoint worker runs/widths --jobs 2\n\nTERM, INT and USR1 make it checkpoint, give its run back and leave. Killed, its run is taken over by others.\n\nExits with 0 when it leaves, with 1 if the sweep is complete and runs of it failed, with 2 if it could not work."
+    )]
+    Worker(WorkerArguments),
+    /// Say how a sweep gets on: done, running and where, waiting, failed and why, time left.
+    #[command(
+        after_help = "Examples:\n  limitpoint status runs/widths\n  limitpoint status runs/widths --retry-failed\n\nExits with 0, or with 1 if runs failed."
+    )]
+    Status(StatusArguments),
+    /// Show a page that follows an experiment, a sweep or a run while it is made, here or elsewhere.
+    #[command(
+        after_help = "Examples:\n  limitpoint watch runs/widths\n  limitpoint watch runs/widths --address 127.0.0.1:0\n  limitpoint watch runs/widths --address 0.0.0.0:8765\n\nThe page is read off the files: whoever runs is not asked, and may be another machine. Nothing can be written, and no\nfile outside the folder be read. It listens to this machine alone unless told otherwise, and then asks for a token."
+    )]
+    Watch(Watch),
+    /// Put sweeps made in several places together in a new folder.
+    #[command(
+        after_help = "Examples:\n  limitpoint merge runs/here runs/there --out runs/both\n\nRuns that several of them finished must agree in every bit; what none of them finished waits for a worker."
+    )]
+    Merge(Merge),
     /// Write the report of an experiment anew from its records.
     #[command(after_help = "Examples:\n  limitpoint report runs/showcase\n  limitpoint report runs/showcase --svg")]
     Report(Report),
@@ -72,16 +104,26 @@ pub enum Verb {
         after_help = "Examples:\n  limitpoint certify runs/linear\n  limitpoint certify runs/linear/sign-seed0 --norm linf --tolerance 1e-2\n\nExits with 0 if every claim is certified, with 1 if one is not, with 2 if nothing could be judged."
     )]
     Certify(Certify),
+    /// Judge weights that somebody else trained, of a network that can be built here: margins and τ in every norm.
+    #[command(
+        after_help = "Examples:\n  limitpoint audit weights.safetensors data.npz --model 'relu 50'\n  limitpoint audit weights.safetensors data.npz --model 'relu 50 50' --norm l2 --out tangent.safetensors\n  limitpoint check tangent.safetensors\n\nExits with 0 if the weights could be judged, whatever they are, with 2 if not."
+    )]
+    Audit(AuditArguments),
     /// Check a certificate again, from data and weights alone.
     #[command(
-        after_help = "Examples:\n  limitpoint check runs/linear/sign-seed0/certificate.json\n\nExits with 0 if every certificate holds and certifies, with 1 if one holds but refutes or leaves it open, with 3 if one does not hold or is damaged, with 2 if one could not be checked."
+        after_help = "Examples:\n  limitpoint check runs/linear/sign-seed0/certificate.json\n  limitpoint check tangent.safetensors\n\nExits with 0 if every certificate holds and certifies, with 1 if one holds but refutes or leaves it open, with 3 if one does not hold or is damaged, with 2 if one could not be checked."
     )]
     Check(Check),
     /// Jump to the limit: from the weights a run ended with to a certified KKT point nearby.
     #[command(
-        after_help = "Examples:\n  limitpoint polish runs/plane/gradient-seed0\n  limitpoint polish runs/plane --norm l2 --format json\n  limitpoint certify runs/plane/gradient-seed0 --weights runs/plane/gradient-seed0/polished.safetensors --tolerance 1e-9\n\nExits with 0 if every run reached its target, with 1 if one stalled, with 2 if nothing could be polished."
+        after_help = "Examples:\n  limitpoint polish runs/plane/gradient-seed0\n  limitpoint polish runs/plane --norm l2 --format json\n  limitpoint polish runs/plane --prove\n  limitpoint certify runs/plane/gradient-seed0 --weights runs/plane/gradient-seed0/polished-l2.safetensors --tolerance 1e-9\n\nExits with 0 if every run reached its target, with 1 if one stalled, with 2 if nothing could be polished."
     )]
     Polish(Polish),
+    /// Prove that an exact KKT point lies next to the polished weights of a network, and of which kind it is.
+    #[command(
+        after_help = "Examples:\n  limitpoint prove runs/plane/gradient-seed0\n  limitpoint prove runs/plane --norm l2 --format json\n  limitpoint prove runs/plane/gradient-seed0 --improve\n  limitpoint check runs/plane/gradient-seed0/proof-l2.json\n\nA run without polished weights is polished first. The proof is written as proof-NORM.json.\n\nExits with 0 if every run is proven, with 1 if one is refused, with 2 if nothing could be asked."
+    )]
+    Prove(Prove),
     /// Fit the rates of loss, norm and margin over time, against the theorems.
     #[command(
         after_help = "Examples:\n  limitpoint rates runs/linear\n  limitpoint rates runs/linear --confidence 0.99 --format json"
@@ -109,7 +151,7 @@ pub enum Verb {
     Advise(Advise),
     /// Try out the claims of the papers: run their experiments, ask the judge, and compare.
     #[command(
-        after_help = "Examples:\n  limitpoint reproduce --list\n  limitpoint reproduce B\n  limitpoint reproduce B.thm5 B.ex4 --checks\n  limitpoint reproduce B --scale full --format json\n\nExits with 0 if every claim is certified and every form that is wrong in print is refuted, with 1 if not, with 2 if nothing could be run."
+        after_help = "Examples:\n  limitpoint reproduce --list\n  limitpoint reproduce B\n  limitpoint reproduce B.thm5 B.ex4 --checks\n  limitpoint reproduce B --scale full --format json\n\nClaims that are done are kept in the folder; the same command goes on with the others.\nExits with 0 if every claim has the status that is on record for it, with 1 if one has not, with 2 if nothing could be run."
     )]
     Reproduce(Reproduce),
     /// Print every instance of a concept with its formula and reference, or all that can be set about one thing.

@@ -2,8 +2,8 @@
 //! claims they name exist.
 
 use clap::{CommandFactory, Parser};
-use limitpoint::claims::find_claims;
 use limitpoint::experiments::{Experiment, RecipeSource, plan};
+use limitpoint_claims::find_claims;
 
 use crate::args::{Arguments, Verb};
 use crate::commands::advise::Topic;
@@ -60,7 +60,8 @@ fn shown() -> Vec<Vec<String>> {
 
 /// The names of an experiment's runs; nothing for one that the reader writes.
 fn runs_of(name: &str) -> Option<Vec<String>> {
-    if ["mine", "mine-2"].contains(&name) {
+    let made_by_readers = ["mine", "mine-2", "s", "t", "both", "here", "there", "widths"];
+    if made_by_readers.contains(&name) {
         return None;
     }
     let built_in = name.strip_suffix("-2").unwrap_or(name);

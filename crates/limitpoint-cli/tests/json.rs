@@ -45,6 +45,7 @@ fn errors_are_json() {
         &["certify", &nowhere],
         &["check", &nowhere],
         &["polish", &nowhere],
+        &["prove", &nowhere],
         &["rates", &nowhere],
         &["robustness", &nowhere],
         &["solve", "margin", &nowhere, "--norm", "l2"],

@@ -127,6 +127,7 @@ fn options_take_no_number_that_is_none() {
     }
     for huge in HUGE {
         refused(&["fingerprint", "gradient", "--seeds", huge], &["1 to 100"]);
+        refused(&["prove", "nowhere", "--leaves", huge], &["--leaves"]);
         refused(&["bench", "w3", "--rounds", huge], &["--rounds", "1000"]);
         for attack in
             ["carlini-wagner(steps=N)", "carlini-wagner(search_steps=N)", "projected(steps=N)", "deep-fool(steps=N)"]

@@ -6,8 +6,12 @@
 
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
-use std::path::{Path, PathBuf};
+mod chromium;
+
+use std::path::Path;
 use std::process::{Command, Output};
+
+use chromium::Browser;
 
 /// What [`fixture`] is made of.
 mod records {
@@ -22,7 +26,7 @@ mod fixture;
 fn reports_work_in_a_browser() {
     let Some(browser) = Browser::find() else { return };
     for (record, analysis) in [fixture::digits(), fixture::plane(), fixture::sweep(3)] {
-        let output = browser.check(&record.name, &limitpoint::report::html(&record, &analysis));
+        let output = check(&browser, &record.name, &limitpoint::report::html(&record, &analysis));
         assert!(output.status.success(), "{}: {}", record.name, words(&output));
     }
 }
@@ -45,68 +49,27 @@ fn broken_reports_are_noticed() {
     ];
     for (what, from, to, complaint) in breaks {
         assert!(page.contains(from), "{what}: the page has no {from}");
-        let output = browser.check("broken", &page.replacen(from, to, 1));
+        let output = check(&browser, "broken", &page.replacen(from, to, 1));
         assert!(!output.status.success(), "{what}, and nothing was said");
         assert!(words(&output).contains(complaint), "{what}, but: {}", words(&output));
     }
 }
 
-/// What is needed to look at a page.
-struct Browser {
-    executable: PathBuf,
-    puppeteer: PathBuf,
-}
-
-impl Browser {
-    /// Everything needed, or nothing and a word about what is missing.
-    fn find() -> Option<Self> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
-        let named = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
-        let puppeteer = named("LIMITPOINT_PUPPETEER").unwrap_or(folder);
-        let installed = puppeteer.join("node_modules/puppeteer-core").is_dir();
-        assert!(
-            installed || named("LIMITPOINT_PUPPETEER").is_none(),
-            "LIMITPOINT_PUPPETEER is {}, which has no node_modules/puppeteer-core",
-            puppeteer.display()
-        );
-        let known = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-        let executable = named("LIMITPOINT_BROWSER").or_else(|| known.iter().find_map(|name| on_path(name)));
-        let missing = match &executable {
-            _ if on_path("node").is_none() => "node is not on PATH",
-            None => "no Chromium on PATH; set LIMITPOINT_BROWSER to one",
-            Some(_) if !installed => {
-                "set LIMITPOINT_PUPPETEER to a folder in which `npm install puppeteer-core` was run"
-            }
-            Some(path) => {
-                assert!(path.is_file(), "LIMITPOINT_BROWSER is {}, which is no file", path.display());
-                return executable.map(|executable| Self { executable, puppeteer });
-            }
-        };
-        eprintln!("skipped: {missing}");
-        None
+/// Writes a page and lets the script use it.
+fn check(browser: &Browser, name: &str, page: &str) -> Output {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
+    std::fs::create_dir_all(&folder).expect("a folder for the page");
+    let file = folder.join("report.html");
+    std::fs::write(&file, page).expect("the page is written");
+    let mut command = Command::new("node");
+    command
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/report.mjs"))
+        .arg(&file)
+        .arg(&browser.executable);
+    if let Some(pictures) = std::env::var_os("LIMITPOINT_SCREENSHOTS") {
+        command.arg(Path::new(&pictures).join(name));
     }
-
-    /// Writes a page and lets the script use it.
-    fn check(&self, name: &str, page: &str) -> Output {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
-        std::fs::create_dir_all(&folder).expect("a folder for the page");
-        let file = folder.join("report.html");
-        std::fs::write(&file, page).expect("the page is written");
-        let mut command = Command::new("node");
-        command
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/report.mjs"))
-            .arg(&file)
-            .arg(&self.executable);
-        if let Some(pictures) = std::env::var_os("LIMITPOINT_SCREENSHOTS") {
-            command.arg(Path::new(&pictures).join(name));
-        }
-        command.env("LIMITPOINT_PUPPETEER", &self.puppeteer).output().expect("node starts")
-    }
-}
-
-fn on_path(program: &str) -> Option<PathBuf> {
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
+    command.env("LIMITPOINT_PUPPETEER", &browser.puppeteer).output().expect("node starts")
 }
 
 fn words(output: &Output) -> String {

@@ -32,8 +32,9 @@ fn a_claim_and_its_printed_form_are_tried_and_written_down() {
     let claims = answer["claims"].as_array().unwrap();
     let ids: Vec<&str> = claims.iter().map(|claim| claim["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["B.ex2", "B.prop2a", "B.prop2a.printed"]);
-    let verdicts: Vec<&str> = claims.iter().map(|claim| claim["verdict"].as_str().unwrap()).collect();
-    assert_eq!(verdicts, ["certified", "certified", "refuted"]);
+    let statuses: Vec<&str> = claims.iter().map(|claim| claim["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["reproduced", "reproduced", "contradicted"]);
+    assert_eq!(answer["summary"], "reproduced 2, contradicted 1");
     for claim in claims {
         for key in ["statement", "expected", "measured", "scale"] {
             assert!(!claim[key].as_str().unwrap().is_empty(), "{key}");
@@ -41,10 +42,54 @@ fn a_claim_and_its_printed_form_are_tried_and_written_down() {
         assert!(claim["seconds"].as_f64().unwrap() >= 0.0 && claim["scale"] == "quick");
     }
     let page = std::fs::read_to_string(format!("{out}/gallery.html")).unwrap();
-    assert!(page.contains("Figure 1a") && page.contains("<svg") && page.contains("3 of 3"), "{}", page.len());
+    assert!(
+        page.contains("Figure 1a") && page.contains("<svg") && page.contains("reproduced 2, contradicted 1"),
+        "{}",
+        page.len()
+    );
+    // every claim has a page of its own, the overview leads to it, and it leads on
+    for (id, next) in
+        [("B.ex2", "B.prop2a.html"), ("B.prop2a", "B.prop2a.printed.html"), ("B.prop2a.printed", "../gallery.html")]
+    {
+        assert!(page.contains(&format!("href=\"claims/{id}.html\"")), "{id} is not linked");
+        let own = std::fs::read_to_string(format!("{out}/claims/{id}.html")).unwrap();
+        assert!(own.contains(&format!("<h1>{id}</h1>")) && own.contains(&format!("href=\"{next}\"")), "{id}");
+        assert!(own.contains("<math>") && own.contains(&format!("limitpoint reproduce {id} ")), "{id}");
+        for (what, loads) in [("a script", "<script"), ("a file", " src="), ("a style sheet", "<link")] {
+            assert!(!own.contains(loads) && !page.contains(loads), "{id} loads {what}");
+        }
+    }
     assert!(std::fs::read_to_string(format!("{out}/figures/figure-1a.svg")).unwrap().contains("<circle"));
     let kept: Value = serde_json::from_str(&std::fs::read_to_string(format!("{out}/claims.json")).unwrap()).unwrap();
     assert_eq!(kept, answer);
+    // what is done is kept, to the second it took; --fresh tries again
+    let again = |more: &[&str]| {
+        let all = [&["reproduce", "B.prop2a", "B.fig1a", "--format", "json", "--out", &out], more].concat();
+        let output = limitpoint(&all);
+        (serde_json::from_str::<Value>(&stdout(&output)).unwrap(), stderr(&output))
+    };
+    let (same, talk) = again(&[]);
+    assert_eq!(same, answer);
+    assert!(talk.contains("3 of 3 were done before"), "{talk}");
+    let (fresh, talk) = again(&["--fresh"]);
+    assert_eq!(fresh["claims"][0]["checks"], answer["claims"][0]["checks"]);
+    assert!(!talk.contains("done before"), "{talk}");
+}
+
+#[test]
+fn the_terminal_tells_the_setting_and_where_tolerances_come_from() {
+    let home = Home::new("setting");
+    let output = limitpoint(&["reproduce", "B.ex2", "--checks", "--out", &home.path("out")]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    for part in
+        ["quick scale: ", " runs of linear on points (1 examples of 2), squared loss; ", "; seed 0; ", "mirror(pot"]
+    {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    for part in ["(our tolerance)", " steps; log₁₀ L at the end ", "\nreproduced 1\n"] {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
 }
 
 #[test]

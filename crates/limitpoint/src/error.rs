@@ -55,6 +55,9 @@ pub enum Error {
     /// A certificate could not be made, read or checked.
     #[error(transparent)]
     Document(#[from] crate::certificates::DocumentError),
+    /// Nothing can be proven about a model.
+    #[error(transparent)]
+    Proof(#[from] crate::proofs::ProofError),
     /// A run could not go on.
     #[error(transparent)]
     Driver(#[from] crate::driver::DriverError),

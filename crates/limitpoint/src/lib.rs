@@ -47,11 +47,11 @@
 //! | [`mod@reference`] | the judge's solvers: exact margins and limit points, with their proofs |
 //! | [`robustness`] | how far inputs must move to change an answer: attacks, and bounds with proof |
 //! | [`certificates`] | claim + evidence → verdict: KKT and tangent certificates, polishing, files |
+//! | [`proofs`] | networks proven: exact KKT points, strict and global maxima |
 //! | [`driver`] | the loop: step, snapshot, observe, stop |
 //! | [`advice`] | step size and smoothing of mirror descent, from the shape of a network and its start |
 //! | [`training`] | the one way to train in memory: described, run, judged |
 //! | [`experiments`] | whole training problems put together from specifications |
-//! | [`claims`] | statements of the papers as experiments with a verdict |
 //! | [`mod@fingerprint`] | which geometry an optimiser maximises, read off a battery of probes |
 //! | [`report`] | finished records as a page for people and figures for papers |
 
@@ -86,9 +86,9 @@ pub mod diagnostics;
 pub mod driver;
 pub mod experiments;
 pub mod observers;
+pub mod proofs;
 pub mod training;
 
-pub mod claims;
 pub mod fingerprint;
 
 pub mod report;

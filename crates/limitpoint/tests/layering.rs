@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const OPEN: [&str; 4] = ["catalogue", "error", "memory", "numeric"];
 
 /// What runs experiments and asks the judge may know.
-const BELOW_CLAIMS: &[&str] = &[
+const BELOW_FINGERPRINT: &[&str] = &[
     "linalg",
     "params",
     "data",
@@ -30,6 +30,7 @@ const BELOW_CLAIMS: &[&str] = &[
     "reference",
     "robustness",
     "certificates",
+    "proofs",
     "advice",
     "training",
     "experiments",
@@ -79,6 +80,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "reference",
         ],
     ),
+    // the judge's theorems about networks: descriptions and data, never who trained them; of certificates only how files name things
+    ("proofs", &["linalg", "params", "data", "norms", "intervals", "models", "reference", "certificates"]),
     // a network is advised by its shape alone: no data, no runs
     ("advice", &["linalg", "params", "norms", "potentials", "models"]),
     // `schedules` because the loop asks them for steps and tells them the outcome; `diagnostics` only for `Point`,
@@ -128,14 +131,13 @@ const TABLE: &[(&str, &[&str])] = &[
             "reference",
             "robustness",
             "certificates",
+            "proofs",
             "training",
         ],
     ),
     // runs experiments and asks the judge, so it stands above both
-    ("claims", BELOW_CLAIMS),
-    // stands where claims do, and neither knows the other
-    ("fingerprint", BELOW_CLAIMS),
-    ("report", &["potentials", "robustness", "experiments", "claims", "fingerprint"]),
+    ("fingerprint", BELOW_FINGERPRINT),
+    ("report", &["potentials", "robustness", "experiments", "fingerprint"]),
     // gathers the error type of every module; no module's behaviour depends on it
     (
         "error",
@@ -156,12 +158,13 @@ const TABLE: &[(&str, &[&str])] = &[
             "reference",
             "robustness",
             "certificates",
+            "proofs",
             "training",
             "experiments",
         ],
     ),
     // names for programs, and nothing else
-    ("prelude", BELOW_CLAIMS),
+    ("prelude", BELOW_FINGERPRINT),
 ];
 
 /// Names re-exported at the crate root by `lib.rs`: they belong to `error`.

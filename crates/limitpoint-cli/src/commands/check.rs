@@ -1,22 +1,23 @@
-//! `limitpoint check`: certificates recomputed from data and weights alone.
+//! `limitpoint check`: certificates recomputed from data and weights alone, proofs checked from data alone, tangent files from
+//! themselves.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use limitpoint::experiments::check_certificate;
+use limitpoint::experiments::{check_certificate, check_proof, check_tangent_file, is_proof, is_tangent_file};
 use serde_json::json;
 
 use super::data::data_folder;
-use super::{certify, print};
+use super::{certify, print, prove};
 use crate::args::Format;
 use crate::outcome;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Certificates; data and weights are looked for where they name them.
+    /// Certificates, proofs or tangent files; data and weights are looked for where they name them.
     #[arg(required = true, num_args = 1.., value_name = "CERTIFICATE")]
     pub certificates: Vec<PathBuf>,
     /// Folder with data sets and data files, where those of the run are not found; LIMITPOINT_DATA otherwise.
@@ -32,8 +33,56 @@ pub fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     let data_folder = data_folder(arguments.data_dir.as_deref());
     let (mut text, mut output, mut all, mut valid) = (String::new(), Vec::new(), true, true);
     for path in &arguments.certificates {
-        let checked = check_certificate(path, data_folder.as_deref())
-            .with_context(|| format!("cannot check {}", path.display()))?;
+        let cannot = || format!("cannot check {}", path.display());
+        if is_tangent_file(path).with_context(cannot)? {
+            let checked = check_tangent_file(path).with_context(cannot)?;
+            valid &= checked.disagreements.is_empty();
+            let complaints: Vec<String> = checked.disagreements.iter().map(ToString::to_string).collect();
+            let claims = &checked.file.claims;
+            let name = path.display();
+            text += &if complaints.is_empty() {
+                let lines = claims.iter().map(|claim| {
+                    format!("  {}: margin {:.6e}, τ at most {:.3e}\n", claim.norm, claim.margin, claim.tau)
+                });
+                format!("{name}: the tangent file holds\n{}  every number agrees\n", lines.collect::<String>())
+            } else {
+                let lines: String = complaints.iter().map(|complaint| format!("  {complaint}\n")).collect();
+                format!("{name}: the tangent file does not hold\n{lines}")
+            };
+            let claims: Vec<_> = claims
+                .iter()
+                .map(|claim| json!({ "norm": claim.norm, "level": claim.level, "margin": claim.margin, "tau": claim.tau }))
+                .collect();
+            output.push(json!({
+                "certificate": path,
+                "verdict": "tangent",
+                "claims": claims,
+                "holds": complaints.is_empty(),
+                "disagreements": complaints,
+            }));
+            continue;
+        }
+        if is_proof(path).with_context(cannot)? {
+            let checked = check_proof(path, data_folder.as_deref()).with_context(cannot)?;
+            valid &= checked.disagreements.is_empty();
+            let complaints: Vec<String> = checked.disagreements.iter().map(ToString::to_string).collect();
+            let run = &checked.document.run;
+            text += &if complaints.is_empty() {
+                format!("{run}: proven\n{}  every number agrees\n", prove::findings(&checked.document))
+            } else {
+                let lines: String = complaints.iter().map(|complaint| format!("  {complaint}\n")).collect();
+                format!("{run}: the proof does not hold\n{lines}")
+            };
+            output.push(json!({
+                "certificate": path,
+                "run": run,
+                "verdict": "proven",
+                "holds": complaints.is_empty(),
+                "disagreements": complaints,
+            }));
+            continue;
+        }
+        let checked = check_certificate(path, data_folder.as_deref()).with_context(cannot)?;
         all &= checked.is_certified();
         valid &= checked.disagreements.is_empty();
         let complaints: Vec<String> = checked.disagreements.iter().map(ToString::to_string).collect();

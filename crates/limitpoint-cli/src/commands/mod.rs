@@ -1,6 +1,7 @@
 //! One file per verb.
 
 pub mod advise;
+pub mod audit;
 pub mod bench;
 pub mod certify;
 pub mod check;
@@ -11,7 +12,9 @@ pub mod doctor;
 pub mod fingerprint;
 pub mod horizon;
 pub mod list;
+pub mod merge;
 pub mod polish;
+pub mod prove;
 pub mod rates;
 pub mod report;
 pub mod reproduce;
@@ -19,10 +22,15 @@ pub mod robustness;
 pub mod run;
 pub mod schema;
 pub mod solve;
+pub mod status;
+pub mod sweep;
 pub mod verify;
+pub mod watch;
+pub mod worker;
 
 mod progress;
-mod table;
+mod slurm;
+pub mod table;
 
 use std::io::Write;
 

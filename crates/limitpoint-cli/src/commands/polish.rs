@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use limitpoint::certificates::{PolishMethod, PolishSettings, PolishStatus};
-use limitpoint::experiments::{PolishedRun, polish_run, run_folders};
+use limitpoint::experiments::{PolishedRun, ProveOptions, ProvedRun, polish_run, prove_run, run_folders};
 use limitpoint::norms::NormSpec;
 use serde_json::{Value, json};
 
 use super::data::data_folder;
-use super::print;
+use super::{print, prove, say};
 use crate::args::Format;
 use crate::outcome::NO;
 use crate::values;
@@ -29,6 +29,9 @@ pub struct Polish {
     /// Most convex or tangent problems.
     #[arg(long, default_value_t = PolishSettings::default().rounds, value_parser = values::at_least_one)]
     pub rounds: usize,
+    /// Also prove that an exact KKT point lies there, as `limitpoint prove` does.
+    #[arg(long)]
+    pub prove: bool,
     /// Folder with data sets and data files, where those of the run are not found; LIMITPOINT_DATA otherwise.
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
@@ -42,11 +45,33 @@ pub fn run(arguments: &Polish) -> anyhow::Result<ExitCode> {
     let data_folder = data_folder(arguments.data_dir.as_deref());
     let settings = PolishSettings { target: arguments.target, rounds: arguments.rounds, ..PolishSettings::default() };
     let (mut text, mut output, mut all) = (String::new(), Vec::new(), true);
-    for folder in run_folders(&arguments.run)? {
-        let run = polish_run(&folder, arguments.norm.as_ref(), &settings, data_folder.as_deref())?;
+    let folders = run_folders(&arguments.run)?;
+    for folder in &folders {
+        let run = match polish_run(folder, arguments.norm.as_ref(), &settings, data_folder.as_deref()) {
+            // of several runs, one that cannot be polished does not keep the others from it
+            Err(error) if folders.len() > 1 && prove::goes_on(&error) => {
+                say(&format!("{}: {error}", folder.display()));
+                all = false;
+                continue;
+            }
+            other => other?,
+        };
         all &= run.is_polished();
         text += &describe(&run);
-        output.push(answer(&run));
+        let mut polished = answer(&run);
+        if arguments.prove {
+            let options = ProveOptions {
+                norm: arguments.norm.clone(),
+                polish: settings,
+                data_folder: data_folder.clone(),
+                ..ProveOptions::default()
+            };
+            let proven: ProvedRun = prove_run(folder, &options)?;
+            all &= proven.outcome.is_ok();
+            text += &prove::describe(&proven);
+            polished["proof"] = prove::answer(&proven);
+        }
+        output.push(polished);
     }
     match arguments.format {
         Format::Json => print(&(serde_json::to_string_pretty(&output)? + "\n"))?,
@@ -86,7 +111,8 @@ fn describe(run: &PolishedRun) -> String {
             start.distance
         );
     }
-    out + &format!("  {}\n", run.file.display())
+    let kept = if run.kept { ", which was there already and is as good" } else { "" };
+    out + &format!("  {}{kept}\n", run.file.display())
 }
 
 fn answer(run: &PolishedRun) -> Value {
@@ -104,6 +130,6 @@ fn answer(run: &PolishedRun) -> Value {
         "tau_before": p.tau_before, "tau_after": p.tau_after,
         "margin_before": p.margin_before, "margin_after": p.margin_after, "angle_degrees": p.angle.to_degrees(),
         "solves": p.solves, "iterations": p.iterations, "kinks": p.kinks, "pruned": p.pruned,
-        "file": run.file, "earlier": earlier.collect::<Vec<_>>(),
+        "file": run.file, "kept": run.kept, "earlier": earlier.collect::<Vec<_>>(),
     })
 }

@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use limitpoint::claims::{Claim, ClaimRecord, Lab, Scale, claims, find_claims, open_claims};
 use limitpoint::experiments::write_atomically;
-use limitpoint::report::{gallery, sketch_figure};
+use limitpoint::report::sketch_figure;
+use limitpoint_claims::{
+    Claim, ClaimRecord, Kept, Lab, Scale, claim_page, claims, comparison_list, find_claims, gallery, open_claims,
+    page_name, summary,
+};
 use serde_json::json;
 
 use super::data::data_folder;
@@ -29,7 +32,10 @@ pub struct Reproduce {
     /// Print every comparison.
     #[arg(long)]
     pub checks: bool,
-    /// Where claims.json, gallery.html and figures/ are written.
+    /// Try all of them again, also those that are done.
+    #[arg(long)]
+    pub fresh: bool,
+    /// Where claims.json, gallery.html, claims/ (a page for each), comparisons.txt and figures/ are written.
     #[arg(long, value_name = "FOLDER", default_value = "runs/reproduce")]
     pub out: PathBuf,
     /// Folder with data sets, for claims about MNIST; the environment variable LIMITPOINT_DATA otherwise.
@@ -46,8 +52,10 @@ pub enum ScaleWord {
     /// Minutes for a paper.
     #[default]
     Quick,
-    /// Everything.
+    /// Hours: more seeds, larger models, deeper runs.
     Full,
+    /// The paper's own sizes and protocol, whatever they cost.
+    Paper,
 }
 
 /// Runs the verb.
@@ -60,29 +68,54 @@ pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
     // before hours of work, not after
     std::fs::create_dir_all(arguments.out.join("figures"))
         .map_err(|error| anyhow::anyhow!("cannot write to {}: {error}; choose --out", arguments.out.display()))?;
-    let lab = Lab::new(match arguments.scale {
+    let scale = match arguments.scale {
         ScaleWord::Quick => Scale::Quick,
         ScaleWord::Full => Scale::Full,
-    })
-    .with_mnist(mnist(arguments.data_dir.as_deref()));
-    let mut records = Vec::new();
+        ScaleWord::Paper => Scale::Paper,
+    };
+    let (images, program) = (mnist(arguments.data_dir.as_deref()), std::env::current_exe().ok());
+    let kept = Kept::new(&arguments.out.join("claims"), scale, program.as_deref(), images.as_deref());
+    let lab = Lab::new(scale).with_mnist(images);
+    let (mut records, mut known) = (Vec::new(), 0);
     for claim in &chosen {
-        let record = claim.run(&lab);
+        let found = if arguments.fresh { None } else { kept.find(claim.id) };
+        known += usize::from(found.is_some());
+        let record = match found {
+            Some(record) => record,
+            None => {
+                let record = claim.run(&lab);
+                kept.keep(&record)?;
+                record
+            }
+        };
         match arguments.format {
             Format::Json => say(&line(&record)),
             Format::Text => print(&describe(&record, arguments.checks))?,
         }
         records.push(record);
     }
+    if known > 0 {
+        say(&format!("{known} of {} were done before; --fresh tries them again", records.len()));
+    }
     let page = write(&arguments.out, &arguments.ids, &records)?;
-    let expected = records.iter().filter(|record| record.as_expected).count();
+    let surprises: Vec<&ClaimRecord> = records.iter().filter(|record| !record.as_recorded()).collect();
     match arguments.format {
-        Format::Json => print(&(serde_json::to_string_pretty(&json!({ "claims": records }))? + "\n"))?,
+        Format::Json => print(&document(&records)?)?,
         Format::Text => {
-            print(&format!("\n{expected} of {} verdicts as expected\n{}\n", records.len(), page.display()))?;
+            let mut text = format!("\n{}\n", summary(records.iter().map(|record| record.status)));
+            for record in &surprises {
+                text += &format!("{} is {}, on record: {}\n", record.id, record.status, record.on_record);
+            }
+            print(&format!("{text}{}\n", page.display()))?;
         }
     }
-    Ok(if expected == records.len() { ExitCode::SUCCESS } else { ExitCode::from(NO) })
+    Ok(if surprises.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NO) })
+}
+
+/// All claims as JSON, with how many came to which status.
+fn document(records: &[ClaimRecord]) -> anyhow::Result<String> {
+    let summary = summary(records.iter().map(|record| record.status));
+    Ok(serde_json::to_string_pretty(&json!({ "summary": summary, "claims": records }))? + "\n")
 }
 
 /// Where MNIST is: in the folder of data sets, or in the one that several programs share.
@@ -110,7 +143,7 @@ fn list(arguments: &Reproduce, chosen: &[Claim]) -> anyhow::Result<()> {
         let ready = chosen.iter().map(|claim| {
             let ids: Vec<&str> = std::iter::once(claim.id).chain(claim.covers.iter().copied()).collect();
             json!({ "ids": ids, "statement": claim.statement, "state": "ready", "printed": claim.printed(),
-                    "experiments": claim.experiments })
+                    "kind": claim.kind, "on_record": claim.on_record, "experiments": claim.experiments })
         });
         let open = open.iter().map(|entry| json!({ "ids": entry.ids, "statement": entry.statement, "state": "open" }));
         let claims: Vec<_> = ready.chain(open).collect();
@@ -120,43 +153,59 @@ fn list(arguments: &Reproduce, chosen: &[Claim]) -> anyhow::Result<()> {
     for claim in chosen {
         let covers =
             if claim.covers.is_empty() { String::new() } else { format!(" (with {})", claim.covers.join(", ")) };
-        text += &format!("ready  {:<18} {}{covers}\n", claim.id, claim.statement);
+        text += &format!("ready  {:<19} {:<14} {}{covers}\n", claim.id, claim.on_record, claim.statement);
     }
     for entry in &open {
-        text += &format!("open   {:<18} {}\n", entry.ids[0], entry.statement);
+        text += &format!("open   {:<19} {:<14} {}\n", entry.ids[0], "", entry.statement);
     }
     text += &format!("\n{} can be run, {} of the catalogue are still open\n", chosen.len(), open.len());
     print(&text)
 }
 
-/// One claim on one line.
+/// One claim on one line; `!` in front of a status that is not the one on record.
 fn line(record: &ClaimRecord) -> String {
-    let mark = if record.as_expected { "✓" } else { "✗" };
-    let holding = record.checks.iter().filter(|check| check.holds).count();
+    let mark = if record.as_recorded() { " " } else { "!" };
     format!(
-        "{mark} {:<18} {:<10} {:>3} of {:>3} checks  {:>6.1} s",
+        "{mark} {:<19} {:<14} {:>3} of {:>3} checks  {:>6.1} s",
         record.id,
-        record.verdict,
-        holding,
+        record.status,
+        record.holding(),
         record.checks.len(),
         record.seconds
     )
 }
 
-/// A claim with its statement and the comparisons that fail, or all of them.
+/// A claim with its statement, its setting, the comparisons that fail, or all of them, and its notes.
 fn describe(record: &ClaimRecord, all: bool) -> String {
     let mut text = format!("{}\n    {}\n", line(record), record.statement);
+    let settings = if all { usize::MAX } else { 2 };
+    for line in record.setting.lines(settings) {
+        text += &format!("    {} scale: {line}\n", record.scale.word());
+    }
     for check in record.checks.iter().filter(|check| all || !check.holds) {
         let mark = if check.holds { "holds" } else { "fails" };
-        text += &format!("    {mark}  {}: {}, expected {}\n", check.what, check.measured, check.expected);
+        let origin = check.origin.words();
+        text += &format!("    {mark}  {}: {}, expected {} ({origin}", check.what, check.measured, check.expected);
+        if let Some(asked) = &check.catalogue {
+            text += &format!("; the catalogue asks for {asked}");
+        }
+        text += ")\n";
+        let print = check.beside_print(record.scale.word());
+        if !print.is_empty() {
+            text += &format!("           {print}\n");
+        }
+    }
+    for note in &record.notes {
+        text += &format!("    note: {note}\n");
     }
     text
 }
 
-/// Writes claims.json, the figures and the page.
+/// Writes claims.json, the names of all comparisons, the figures, a page for each claim and the one that leads to them.
 fn write(folder: &Path, ids: &[String], records: &[ClaimRecord]) -> anyhow::Result<PathBuf> {
-    let text = serde_json::to_string_pretty(&json!({ "claims": records }))? + "\n";
+    let text = document(records)?;
     write_atomically(&folder.join("claims.json"), text.as_bytes())?;
+    write_atomically(&folder.join("comparisons.txt"), comparison_list(records).as_bytes())?;
     for sketch in records.iter().flat_map(|record| &record.figures) {
         if let Some(figure) = sketch_figure(sketch) {
             write_atomically(&folder.join("figures").join(format!("{}.svg", figure.name)), figure.svg.as_bytes())?;
@@ -165,8 +214,14 @@ fn write(folder: &Path, ids: &[String], records: &[ClaimRecord]) -> anyhow::Resu
     let title = match ids {
         [] => "Claims of the papers".to_owned(),
         ids if ids.iter().all(|id| id.len() == 1) => format!("Claims of paper {}", ids.join(", ")),
+        ids if ids.len() > 6 => format!("{} claims of the papers", records.len()),
         ids => format!("Claims {}", ids.join(", ")),
     };
+    for (place, record) in records.iter().enumerate() {
+        let before = place.checked_sub(1).map(|before| &records[before]);
+        let page = claim_page(record, before, records.get(place + 1));
+        write_atomically(&folder.join("claims").join(page_name(record)), page.as_bytes())?;
+    }
     let page = folder.join("gallery.html");
     write_atomically(&page, gallery(&title, records).as_bytes())?;
     Ok(page)

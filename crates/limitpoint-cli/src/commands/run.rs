@@ -8,14 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, bail};
 use clap::Args;
 use limitpoint::experiments::{
-    Experiment, ExperimentRecord, Plan, RecipeSource, RunManifest, RunOptions, Status, analyse, plan,
+    Departure, Experiment, ExperimentRecord, Plan, RecipeSource, RunManifest, RunOptions, Status, Watcher, WorkOptions,
+    analyse, is_sweep, plan, retry_failed,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::data::data_folder;
 use super::progress::{Lines, Silence};
-use super::{in_one_line, print, print_as_is, report, say, table};
+use super::{in_one_line, print, print_as_is, report, say, table, worker};
 use crate::args::Format;
 use crate::{outcome, values};
 
@@ -104,7 +105,8 @@ pub fn run(arguments: &Run) -> anyhow::Result<ExitCode> {
         None if arguments.resume => (Path::new("runs").join(&plan.name), false),
         None => (free_folder(&plan.name)?, true),
     };
-    let outcome = execute(experiment, &folder, &arguments.shared);
+    let interrupt = catch_interrupts()?;
+    let outcome = execute(experiment, &folder, &arguments.shared, &interrupt);
     if made && outcome.is_err() {
         // a folder in which nothing was written is of no use
         let _ = std::fs::remove_dir(&folder);
@@ -141,16 +143,43 @@ fn print_config(plan: &Plan, format: Format) -> anyhow::Result<ExitCode> {
 
 /// Runs the verb `resume`.
 pub fn resume(arguments: &Resume) -> anyhow::Result<ExitCode> {
+    let interrupt = catch_interrupts()?;
+    if is_sweep(&arguments.folder)
+        && let Some(code) = resume_sweep(&arguments.folder, &arguments.shared, &interrupt)?
+    {
+        return Ok(code);
+    }
     let mut experiment = Experiment::open(&arguments.folder)
         .with_context(|| format!("{} holds no experiment to resume", arguments.folder.display()))?;
     if !arguments.overrides.is_empty() {
         experiment = experiment.with_later_stop(&arguments.overrides)?;
     }
-    execute(experiment, &arguments.folder, &arguments.shared)
+    execute(experiment, &arguments.folder, &arguments.shared, &interrupt)
+}
+
+/// A sweep in one process: as many workers as threads. An exit code, unless all runs are done and can be shown.
+fn resume_sweep(folder: &Path, shared: &Shared, interrupt: &AtomicBool) -> anyhow::Result<Option<ExitCode>> {
+    retry_failed(folder)?;
+    let threads = values::threads(shared.threads, shared.quiet);
+    let watcher: &dyn Watcher = if shared.quiet { &() } else { &worker::Ends };
+    let data_folder = data_folder(shared.data_dir.as_deref());
+    let options = WorkOptions { data_folder, ..WorkOptions::new(watcher, interrupt) };
+    let outcome = worker::side_by_side(folder, &options, threads)?;
+    Ok(match outcome.departure {
+        Departure::Complete => None,
+        Departure::OthersRun => {
+            say(&format!("other workers are at the last runs: limitpoint status {}", folder.display()));
+            Some(ExitCode::SUCCESS)
+        }
+        Departure::Interrupted => {
+            say(&format!("interrupted; go on with: limitpoint resume {}", folder.display()));
+            Some(ExitCode::from(outcome::INTERRUPTED))
+        }
+    })
 }
 
 /// A new experiment goes where there is nothing, or nothing but what was left when one was killed as it began.
-fn refuse_taken(folder: &Path) -> anyhow::Result<()> {
+pub fn refuse_taken(folder: &Path) -> anyhow::Result<()> {
     if folder.join("manifest.json").exists() {
         bail!(
             "{} already holds an experiment; add --resume to go on with it, or choose another folder",
@@ -191,17 +220,16 @@ struct Output<'a> {
     failures: Vec<limitpoint::experiments::FailedRun>,
 }
 
-fn execute(experiment: Experiment, folder: &Path, shared: &Shared) -> anyhow::Result<ExitCode> {
+fn execute(experiment: Experiment, folder: &Path, shared: &Shared, interrupt: &AtomicBool) -> anyhow::Result<ExitCode> {
     let experiment = experiment.with_data_folder(data_folder(shared.data_dir.as_deref()));
     let threads = values::threads(shared.threads, shared.quiet);
-    let interrupt = catch_interrupts()?;
     let labels: Vec<String> = experiment.tasks().iter().map(|task| task.label.name.clone()).collect();
     let lines = (!shared.quiet).then(|| Lines::new(&labels));
-    let watcher: &dyn limitpoint::experiments::Watcher = match &lines {
+    let watcher: &dyn Watcher = match &lines {
         Some(lines) => lines,
         None => &Silence,
     };
-    let options = RunOptions { threads, watcher, interrupt: &interrupt };
+    let options = RunOptions { threads, watcher, interrupt };
     let outcome = experiment.run(folder, &options);
     drop(lines);
     let manifests = outcome?;
@@ -244,7 +272,7 @@ fn execute(experiment: Experiment, folder: &Path, shared: &Shared) -> anyhow::Re
 
 /// The first Ctrl-C asks all runs to stop with a checkpoint, the second ends at once.
 #[expect(clippy::exit, reason = "who asks twice wants no checkpoint and no destructors; files are whole at any moment")]
-fn catch_interrupts() -> anyhow::Result<Arc<AtomicBool>> {
+pub fn catch_interrupts() -> anyhow::Result<Arc<AtomicBool>> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupt);
     ctrlc::set_handler(move || {

@@ -105,7 +105,12 @@ fn verbs_that_read_a_run_refuse_it_when_any_of_its_files_is_damaged() {
                 vec!["resume", &out, "stop.steps=80", "--quiet", "--no-report"],
             ];
             if of_run {
-                verbs.extend([vec!["certify", &inner], vec!["polish", &inner], vec!["robustness", &inner]]);
+                verbs.extend([
+                    vec!["certify", &inner],
+                    vec!["polish", &inner],
+                    vec!["prove", &inner],
+                    vec!["robustness", &inner],
+                ]);
             }
             for verb in verbs {
                 let output = limitpoint(&verb);
@@ -228,10 +233,10 @@ fn damage_in_certificates_and_polished_weights_is_found() {
     expect(3, &["verify", &inner]);
     expect(3, &["report", &out]);
     std::fs::write(&certificate, &text).unwrap();
-    let polished = format!("{inner}/polished.safetensors");
+    let polished = format!("{inner}/polished-l2.safetensors");
     let mut bytes = std::fs::read(&polished).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&polished, bytes).unwrap();
-    assert!(expect(3, &["certify", &inner, "--weights", &polished]).contains("polished.safetensors"));
-    assert!(expect(3, &["verify", &inner]).contains("polished.safetensors"));
+    assert!(expect(3, &["certify", &inner, "--weights", &polished]).contains("polished-l2.safetensors"));
+    assert!(expect(3, &["verify", &inner]).contains("polished-l2.safetensors"));
 }

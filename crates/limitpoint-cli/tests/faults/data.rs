@@ -118,6 +118,7 @@ fn changed_data_of_every_kind_are_refused_with_both_hashes_and_no_manifest_is_re
             &["run", &recipe, "--resume", "--out", &out],
             &["certify", &out],
             &["polish", &run_folder],
+            &["prove", &run_folder],
             &["robustness", &run_folder],
             &["data", "export", &run_folder, "--out", &format!("{folder}/x.npz")],
             &["verify", &out],

@@ -30,8 +30,7 @@ pub struct Subject<'a> {
 
 impl Subject<'_> {
     fn build(&self) -> Result<Box<dyn Tangents>, DocumentError> {
-        let outputs = MarginMap::new(&self.data.targets).outputs();
-        let model = cpu::bind(self.model, &self.data.inputs, outputs, Compute::default())?;
+        let model = cpu::bind_to(self.model, self.data, Compute::default())?;
         model.layout().check(self.weights).map_err(CertificateError::from)?;
         Ok(model)
     }

@@ -10,6 +10,18 @@ use crate::reference::ReferenceError;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CertificateError {
+    /// Numbers of somebody else's model that do not fit together.
+    #[error("a tangent problem from outside is refused: {what}")]
+    Foreign {
+        /// What is wrong.
+        what: String,
+    },
+    /// Bytes that are no tangent file.
+    #[error("this is no tangent file that can be checked: {what}")]
+    TangentFile {
+        /// What is wrong.
+        what: String,
+    },
     /// A model without a degree.
     #[error("the model is not homogeneous, so its limit is not a KKT point; leave biases to the first layer only")]
     NotHomogeneous,

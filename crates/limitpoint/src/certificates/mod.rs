@@ -9,6 +9,7 @@
 //! | `tangent` | is the point a KKT point? τ, support vectors, the direction that improves it | D.cor4.5, C.corI1, Ct.ntk |
 //! | `clarke` | the same at kinks, where gradients are sets | D.thmB2 |
 //! | `gram` | the same for many examples from their Gram matrix | Ct.ntk |
+//! | `foreign`, `tangent_file` | the same of models that somebody else computes, and as a file that is checked without them | |
 //! | `multipliers` | (ε, δ) with the papers' multipliers and with the best ones | A.defA12, C.defG4, D.defC6, Ct.nnls |
 //! | `residual` | the least Euclidean stationarity residual | Ct.res2 |
 //! | `proximity` | Bregman proximity to stationarity | A.defB4, A.propB6, A.eq74 |
@@ -23,8 +24,10 @@ mod evaluation;
 mod geometry;
 
 mod clarke;
+mod foreign;
 mod gram;
 mod tangent;
+mod tangent_file;
 
 mod bounds;
 mod multipliers;
@@ -57,6 +60,7 @@ pub use document::{
 };
 pub use error::CertificateError;
 pub use evaluation::Evaluation;
+pub use foreign::ForeignTangent;
 pub use geometry::Geometry;
 pub use gram::{margin_gram, tangent_certificate_from_gram};
 pub use linear::MarginEvidence;
@@ -67,4 +71,5 @@ pub use proximity::{BregmanProximity, ProximityMeasure, bregman_divergence, breg
 pub use regression::SolutionEvidence;
 pub use residual::least_residual;
 pub use tangent::{Coverage, Slopes, TangentCertificate, TangentProblem, solve_tangent, tangent_certificate};
+pub use tangent_file::{Level, TangentClaim, TangentFile};
 pub use verdict::{Doubt, Verdict};

@@ -10,6 +10,7 @@ use super::locate::{Known, describe, find_data};
 use super::manifest::{ExperimentManifest, RunManifest, Status};
 use super::metrics::read_metrics;
 use super::record::CertificateRecord;
+use super::sweep::place;
 use super::task::Task;
 use super::verify::is_run;
 use super::weights::{digest, load_weights, read_weights};
@@ -19,8 +20,7 @@ use crate::certificates::{
 };
 use crate::data::{DataSplit, Dataset};
 use crate::diagnostics::DirectionCourse;
-use crate::engine::{Compute, Forward, cpu};
-use crate::models::{MarginMap, ModelSpec};
+use crate::models::{ModelError, ModelSpec};
 use crate::norms::NormSpec;
 use crate::numeric::Streams;
 use crate::params::ParamLayout;
@@ -48,7 +48,7 @@ pub fn run_folders(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
         return Ok(vec![folder.to_path_buf()]);
     }
     let manifest = ExperimentManifest::load(folder)?;
-    Ok(manifest.runs.iter().map(|entry| folder.join(&entry.label.name)).collect())
+    Ok(manifest.runs.iter().map(|entry| place(folder, &entry.label.name)).collect())
 }
 
 /// A finished run, opened again: its task, its data and the weights it ended with.
@@ -259,8 +259,9 @@ pub(super) fn certificate_record(
 }
 
 fn layout(model: &ModelSpec, data: &Dataset) -> Result<ParamLayout, RunError> {
-    let outputs = MarginMap::new(&data.targets).outputs();
-    Ok(cpu::bind(model, &data.inputs, outputs, Compute::default())?.layout().clone())
+    let architecture = model.architecture_on(data)?;
+    architecture.footprint(data.len()).require().map_err(ModelError::from)?;
+    Ok(architecture.layout().clone())
 }
 
 /// Where a run started, drawn again.

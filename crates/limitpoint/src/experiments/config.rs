@@ -23,8 +23,13 @@ pub(super) fn write_config(folder: &Path, recipe: &Recipe) -> Result<(), RunErro
 
 /// Reads the recipe of a folder and checks that nothing in it was changed.
 pub(super) fn read_config(folder: &Path) -> Result<Recipe, RunError> {
+    read_config_of(folder, folder)
+}
+
+/// The same, of a run whose folder is not where it will be in the end: paths of data start at `home`.
+pub(super) fn read_config_of(folder: &Path, home: &Path) -> Result<Recipe, RunError> {
     let mut recipe = Recipe::from_resolved(&config_text(folder)?)?;
-    recipe.data = in_full(&recipe.data, folder);
+    recipe.data = in_full(&recipe.data, home);
     Ok(recipe)
 }
 

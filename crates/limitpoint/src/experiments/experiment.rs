@@ -160,7 +160,7 @@ impl Experiment {
             return Err(errors.swap_remove(0));
         }
         if manifests.iter().all(|manifest| manifest.status == Status::Finished) {
-            find_optima(folder, &self.sets(&data), AT_ONCE)?;
+            self.optima_of(folder, &data, AT_ONCE)?;
         }
         Ok(manifests)
     }
@@ -169,11 +169,13 @@ impl Experiment {
     /// entries, and writes them to `judge.json`; the report shows them as lines.
     pub fn find_optima(&self, folder: &Path, entries: usize) -> Result<OptimaRecord, RunError> {
         let data = self.load_data(folder, Some(&ExperimentManifest::load(folder)?))?;
-        find_optima(folder, &self.sets(&data), entries)
+        self.optima_of(folder, &data, entries)
     }
 
-    fn sets<'a>(&'a self, data: &'a DataSets) -> Vec<(&'a Task, &'a Loaded)> {
-        self.tasks.iter().filter_map(|task| Some((task, data.of(task).ok()?))).collect()
+    fn optima_of(&self, folder: &Path, data: &DataSets, entries: usize) -> Result<OptimaRecord, RunError> {
+        let sums = self.tasks.iter().filter_map(|task| Some((task, data.of(task).ok()?.1.sha256.as_str())));
+        let load = |task: &Task| data.of(task).map_err(|why| RunError::Unreadable(why.to_owned()));
+        find_optima(folder, &sums.collect::<Vec<_>>(), load, entries)
     }
 
     /// What is in the folder already must be this experiment: its manifest, or nothing but a recipe that was being
@@ -287,7 +289,7 @@ impl Experiment {
 }
 
 /// What the data depend on; data that are read and not drawn may still choose examples by the seed.
-fn data_key(task: &Task) -> String {
+pub(super) fn data_key(task: &Task) -> String {
     format!("{}|{:?}", task.data_seed(), task.recipe.data)
 }
 

@@ -6,7 +6,6 @@ use super::recipe::Recipe;
 use super::task::Task;
 use crate::data::Dataset;
 use crate::memory::{bytes, require};
-use crate::models::{MarginMap, Shape};
 use crate::optimisers::OptimiserSpec;
 
 /// Copies of the parameters that every run keeps: weights, gradient, look-ahead, direction of the stop rule, and a
@@ -33,10 +32,8 @@ pub(super) fn require_memory<'a>(
     let together = threads.min(runs.len());
     for (task, data) in runs {
         let recipe = &task.recipe;
-        let outputs = MarginMap::new(&data.targets).outputs();
-        let architecture = recipe.model.architecture(&Shape::vector(data.dimension()), outputs);
         // what is wrong with a model is said when it is built
-        let Ok(architecture) = architecture else { continue };
+        let Ok(architecture) = recipe.model.architecture_on(data) else { continue };
         let footprint = architecture.footprint(data.len());
         let blocks = 2 * layers(recipe);
         let bins = recipe.observe.histogram_bins;
@@ -56,6 +53,7 @@ pub(super) fn require_memory<'a>(
 fn layers(recipe: &Recipe) -> usize {
     match &recipe.model {
         crate::models::ModelSpec::Network { widths, .. } => widths.len() + 1,
+        crate::models::ModelSpec::Image { layers, .. } => layers.count(),
         crate::models::ModelSpec::Diagonal { factors } | crate::models::ModelSpec::Matrix { factors, .. } => *factors,
         _ => 1,
     }

@@ -48,7 +48,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    fn this_process() -> Self {
+    pub(super) fn this_process() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let (host, process) = (host(), std::process::id());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

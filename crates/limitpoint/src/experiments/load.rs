@@ -10,6 +10,7 @@ use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunManifest, Status};
 use super::metrics::{read_histograms, read_metrics};
 use super::optima::OptimaRecord;
 use super::record::{ExperimentRecord, Metrics, RunRecord};
+use super::sweep::steadily;
 use super::task::TaskLabel;
 
 impl ExperimentRecord {
@@ -19,7 +20,8 @@ impl ExperimentRecord {
         let manifest = ExperimentManifest::load(folder)?;
         let mut runs = Vec::new();
         for entry in &manifest.runs {
-            runs.extend(load_steadily(&folder.join(&entry.label.name), &entry.label)?);
+            let load = |place: &Path| load_steadily(place, &entry.label);
+            runs.extend(steadily(folder, &entry.label.name, load)?);
         }
         Ok(Self {
             name: manifest.name,
@@ -35,7 +37,7 @@ impl ExperimentRecord {
 }
 
 /// Reads a run that somebody may be writing: where its manifest changed meanwhile, the run is read again.
-fn load_steadily(folder: &Path, label: &TaskLabel) -> Result<Option<RunRecord>, RecordError> {
+pub(super) fn load_steadily(folder: &Path, label: &TaskLabel) -> Result<Option<RunRecord>, RecordError> {
     let state = || read_text(&folder.join(MANIFEST_FILE)).ok();
     loop {
         let before = state();

@@ -14,7 +14,7 @@ use super::manifest::RunManifest;
 use super::recipe::Recipe;
 use super::record::DataRecord;
 use super::task::Task;
-use crate::data::{DataError, DataSpec, DataSplit, Inputs, Targets};
+use crate::data::{DataError, DataSpec, DataSplit, Dataset, Inputs, Targets};
 use crate::numeric::Streams;
 
 /// Data and what is known about them.
@@ -106,8 +106,13 @@ fn candidates(spec: &DataSpec, known: &Known) -> Vec<DataSpec> {
 
 /// Name, sizes and SHA-256 of the data.
 pub(super) fn describe(split: &DataSplit) -> DataRecord {
+    describe_sets(&split.train, split.test.as_ref())
+}
+
+/// The same of data that lie apart.
+pub(super) fn describe_sets(train: &Dataset, test: Option<&Dataset>) -> DataRecord {
     let mut digest = Sha256::new();
-    for data in std::iter::once(&split.train).chain(&split.test) {
+    for data in std::iter::once(train).chain(test) {
         digest.update((data.inputs.rows() as u64).to_le_bytes());
         digest.update((data.inputs.cols() as u64).to_le_bytes());
         match &data.inputs {
@@ -125,10 +130,10 @@ pub(super) fn describe(split: &DataSplit) -> DataRecord {
         }
     }
     DataRecord {
-        name: split.train.name.clone(),
-        examples: split.train.len(),
-        test_examples: split.test.as_ref().map_or(0, crate::data::Dataset::len),
-        input_shape: split.train.input_shape.clone(),
+        name: train.name.clone(),
+        examples: train.len(),
+        test_examples: test.map_or(0, Dataset::len),
+        input_shape: train.input_shape.clone(),
         sha256: hexadecimal(&digest),
     }
 }

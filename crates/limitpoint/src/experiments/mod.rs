@@ -55,14 +55,19 @@ mod watcher;
 mod weights;
 
 // the judge: what the limit is, and whether a run's claim holds
+mod audit;
 mod certify;
 mod optima;
 mod polish;
+mod prove;
 mod robustness;
+mod tangent_check;
 
 // records: what is left, and what it says
 mod analysis;
 mod conclusions;
+mod in_memory;
+mod live;
 mod load;
 mod record;
 mod verify;
@@ -71,11 +76,13 @@ mod ensemble;
 mod network_shape;
 mod product_rate;
 mod rates;
+mod sweep;
 #[cfg(test)]
 mod training_tests;
 mod workload;
 
 pub use analysis::analyse;
+pub use audit::{Audit, AuditedNorm, ForeignWeights, audit_weights, load_foreign_weights};
 pub use certify::{
     CERTIFICATE_FILE, CertifyOptions, CheckedCertificate, certify_run, check_certificate, run_folders, save_certificate,
 };
@@ -91,15 +98,18 @@ pub use experiment::{Experiment, RunOptions};
 pub use files::{RecordError, write_atomically};
 pub use glossary::{Instance, Setting, columns, explain, glossary, recipe_keys};
 pub use hold::Owner;
+pub use in_memory::NamedRun;
 pub use journal::Mark;
+pub use live::LiveRecord;
 pub use locate::{Loaded, experiment_data, run_data};
 pub use manifest::{ExperimentManifest, Machine, RunEntry, RunManifest, Status, Timings};
 pub use network_shape::{DrawnShapes, NetworkShape, ShapeError};
 pub use optima::{OptimaRecord, Optimum};
 pub use parquet_file::to_parquet;
 pub use plan::{Plan, PlanPoint, plan};
-pub use polish::{POLISHED_FILE, PolishedRun, WarmStart, polish_run};
+pub use polish::{PolishedRun, WarmStart, polish_run, polished_file};
 pub use product_rate::ProductRate;
+pub use prove::{CheckedProof, ProveOptions, ProvedRun, check_proof, is_proof, proof_file, prove_run};
 pub use rates::{OptimiserRates, rates};
 pub use recipe::{CertificateRule, Observe, Recipe, Stop};
 pub use record::{
@@ -110,6 +120,11 @@ pub use robustness::{Part, RobustnessOptions, RunRobustness, run_robustness, tra
 pub use schema::schema;
 pub use seal::Seal;
 pub use source::{RecipeSource, builtins};
+pub use sweep::{
+    Claim, Claims, Departure, FailedEntry, LaidOut, LeaseStanding, Leases, Merged, Moved, Next, RunningEntry,
+    SweepStatus, WorkOptions, WorkOutcome, WorkerRecord, is_sweep, lay_out, merge, retry_failed, status, work,
+};
+pub use tangent_check::{CheckedTangent, check_tangent_file, is_tangent_file, save_tangent_file};
 pub use task::{Task, TaskLabel};
 pub use verify::{Damage, REPORT_FILE, Verification, save_figures, save_page, verify};
 pub use watcher::{Progress, Watcher};
@@ -213,6 +228,9 @@ pub enum RunError {
     /// A run could not be polished.
     #[error(transparent)]
     Polish(#[from] crate::certificates::PolishError),
+    /// Nothing can be proven about a run's model.
+    #[error(transparent)]
+    Proof(#[from] crate::proofs::ProofError),
     /// The recipe of a run's folder cannot be read.
     #[error("the recipe of a run cannot be read: {0}")]
     Unreadable(String),
@@ -255,5 +273,6 @@ crate::error::pass_through!(RunError:
     crate::diagnostics::DiagnosticsError,
     crate::driver::DriverError,
     crate::robustness::RobustnessError,
+    crate::certificates::CertificateError,
     crate::training::TrainingError
 );

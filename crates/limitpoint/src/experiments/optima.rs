@@ -1,5 +1,6 @@
 //! Exact optima beside an experiment: the lines its report compares margins with.
 
+use std::borrow::Borrow;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,6 @@ use super::seal::Seal;
 use super::task::Task;
 use crate::certificates::{DocumentError, MarginEvidence, Measure, linear_margin_problem};
 use crate::data::{Dataset, Targets};
-use crate::engine::{Compute, Forward, cpu};
 use crate::intervals::Interval;
 use crate::models::{MarginMap, ModelSpec};
 use crate::norms::NormSpec;
@@ -72,25 +72,39 @@ impl OptimaRecord {
 }
 
 /// Solves the margin problems of all data sets in all observed norms and writes the file.
-pub(super) fn find_optima(folder: &Path, runs: &[(&Task, &Loaded)], entries: usize) -> Result<OptimaRecord, RunError> {
+///
+/// `runs` are tasks and the SHA-256 of their data; `load` brings the data themselves, of one task a set.
+pub(super) fn find_optima<L: Borrow<Loaded>>(
+    folder: &Path,
+    runs: &[(&Task, &str)],
+    load: impl Fn(&Task) -> Result<L, RunError>,
+    entries: usize,
+) -> Result<OptimaRecord, RunError> {
     let mut record = OptimaRecord { version: env!("CARGO_PKG_VERSION").to_owned(), ..OptimaRecord::default() };
-    let mut sets: Vec<(&Task, &Loaded)> = Vec::new();
-    for (task, loaded) in runs.iter().filter(|(task, _)| task.recipe.model.is_linear()) {
-        if sets.iter().all(|(_, known)| known.1.sha256 != loaded.1.sha256) {
-            sets.push((task, loaded));
+    let mut sets: Vec<(&Task, &str)> = Vec::new();
+    for (task, sum) in runs.iter().filter(|(task, _)| task.recipe.model.is_linear()) {
+        if sets.len() <= MOST_SETS && sets.iter().all(|(_, known)| known != sum) {
+            sets.push((task, sum));
         }
     }
     if sets.len() > MOST_SETS {
         sets.clear();
     }
     let known = OptimaRecord::load(folder)?.filter(|known| known.version == record.version).unwrap_or_default().optima;
-    for (task, (split, data)) in &sets {
+    for (task, sum) in &sets {
+        let mut data = None;
         for norm in &task.recipe.observe.norms {
-            if let Some(optimum) = known.iter().find(|known| known.data == data.sha256 && known.norm == *norm) {
+            if let Some(optimum) = known.iter().find(|known| known.data == *sum && known.norm == *norm) {
                 record.optima.push(optimum.clone());
-            } else if let Some((margin, unique)) = optimum(&split.train, &task.recipe.model, norm, entries)? {
+                continue;
+            }
+            if data.is_none() {
+                data = Some(load(task)?);
+            }
+            let Some((split, _)) = data.as_ref().map(Borrow::borrow) else { continue };
+            if let Some((margin, unique)) = optimum(&split.train, &task.recipe.model, norm, entries)? {
                 let column = format!("margin.{}", norm.key());
-                record.optima.push(Optimum { column, norm: norm.clone(), data: data.sha256.clone(), margin, unique });
+                record.optima.push(Optimum { column, norm: norm.clone(), data: (*sum).to_owned(), margin, unique });
             }
         }
     }
@@ -147,8 +161,8 @@ fn optimum(
     if !vector && is_conic(norm) && size.is_none_or(|size| size > entries / CONIC_SHARE) {
         return Ok(None);
     }
-    let model = cpu::bind(model, &data.inputs, map.outputs(), Compute::default())?;
-    let problem = linear_margin_problem(data, &Measure::Norm(norm.clone()), model.layout())?;
+    let architecture = model.architecture_on(data)?;
+    let problem = linear_margin_problem(data, &Measure::Norm(norm.clone()), architecture.layout())?;
     // a solver that gives up leaves no line
     let Ok(found) = max_margin(&problem) else { return Ok(None) };
     if found.status != MarginStatus::Optimal {

@@ -39,7 +39,9 @@ pub fn to_parquet(table: &Metrics) -> Result<Vec<u8>, ParquetError> {
             let whole: Vec<i64> = values.iter().map(|x| *x as i64).collect();
             column.typed::<Int64Type>().write_batch(&whole, None, None)?;
         } else {
-            column.typed::<DoubleType>().write_batch(values, None, None)?;
+            // a resumed run has read its rows from text, where one NaN is like the other
+            let one_nan: Vec<f64> = values.iter().map(|x| if x.is_nan() { f64::NAN } else { *x }).collect();
+            column.typed::<DoubleType>().write_batch(&one_nan, None, None)?;
         }
         column.close()?;
     }
@@ -51,6 +53,12 @@ pub fn to_parquet(table: &Metrics) -> Result<Vec<u8>, ParquetError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nans_of_any_sign_give_the_same_file() {
+        let table = |nan: f64| Metrics { columns: vec!["x".into()], values: vec![vec![1.0, nan, -0.0]] };
+        assert_eq!(to_parquet(&table(f64::NAN)).unwrap(), to_parquet(&table(-f64::NAN)).unwrap());
+    }
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
 

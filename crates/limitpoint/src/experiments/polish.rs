@@ -5,14 +5,46 @@ use std::path::{Path, PathBuf};
 
 use super::RunError;
 use super::certify::OpenedRun;
+use super::files::remove_file;
+use super::prove::proof_file;
 use super::weights::{load_weights, save_weights};
 use crate::certificates::{Measure, PolishSettings, PolishStatus, Polished, polish};
+use crate::data::Dataset;
 use crate::engine::{Compute, Forward, cpu};
-use crate::models::MarginMap;
+use crate::models::ModelSpec;
 use crate::norms::NormSpec;
 
-/// Name of the file with polished weights in a run's folder.
-pub const POLISHED_FILE: &str = "polished.safetensors";
+/// Margins that differ by less than this share are the same.
+const SAME: f64 = 1e-12;
+
+/// A norm's key as a part of a file's name.
+pub(super) fn name_of(norm: &NormSpec) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    norm.key().chars().map(letter).collect()
+}
+
+/// The name of the file with weights polished in a norm.
+///
+/// ```
+/// use limitpoint::{experiments::polished_file, norms::NormSpec};
+/// assert_eq!(polished_file(&NormSpec::L2), "polished-l2.safetensors");
+/// ```
+pub fn polished_file(norm: &NormSpec) -> String {
+    format!("polished-{}.safetensors", name_of(norm))
+}
+
+/// The norm that is asked for, or the one of the run's optimiser.
+pub(super) fn norm_of(opened: &OpenedRun, norm: Option<&NormSpec>) -> Result<NormSpec, RunError> {
+    let refuse = |why: &str| RunError::NoClaim { run: opened.task.label.name.clone(), why: why.to_owned() };
+    match (norm, opened.task.measure()) {
+        (Some(norm), _) => Ok(norm.clone()),
+        (None, Some(Measure::Norm(norm))) => Ok(norm),
+        (None, Some(Measure::Potential(_))) => {
+            Err(refuse("its optimiser has a potential; name the norm of its horizon with --norm, such as l1"))
+        }
+        (None, None) => Err(refuse(&opened.task.no_measure())),
+    }
+}
 
 /// A polished run.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +55,8 @@ pub struct PolishedRun {
     pub polished: Polished,
     /// Where they were written.
     pub file: PathBuf,
+    /// Whether the weights that were there already are as good, and stayed.
+    pub kept: bool,
     /// The same from earlier checkpoints of the run.
     pub earlier: Vec<WarmStart>,
 }
@@ -40,7 +74,8 @@ pub struct WarmStart {
     pub distance: f64,
 }
 
-/// Polishes the weights a finished run ended with and writes `polished.safetensors` beside them.
+/// Polishes the weights a finished run ended with and writes `polished-NORM.safetensors` beside them, unless
+/// weights lie there already that are a KKT point of as large a margin.
 ///
 /// The norm is the one of the run's optimiser unless `norm` is given. Data that the run does not find are looked for in
 /// `data_folder`.
@@ -52,22 +87,20 @@ pub fn polish_run(
 ) -> Result<PolishedRun, RunError> {
     let opened = OpenedRun::load(folder, None, data_folder)?;
     let run = opened.task.label.name.clone();
-    let refuse = |why: &str| RunError::NoClaim { run: run.clone(), why: why.to_owned() };
-    let norm = match (norm, opened.task.measure()) {
-        (Some(norm), _) => norm.clone(),
-        (None, Some(Measure::Norm(norm))) => norm,
-        (None, Some(Measure::Potential(_))) => {
-            return Err(refuse("its optimiser has a potential; name the norm of its horizon with --norm, such as l1"));
-        }
-        (None, None) => {
-            return Err(refuse(&opened.task.no_measure()));
-        }
-    };
+    let norm = norm_of(&opened, norm)?;
     let (spec, data) = (&opened.task.recipe.model, &opened.split.train);
-    let polished = polish(spec, data, &opened.weights, &norm, settings)?;
-    let file = folder.join(POLISHED_FILE);
-    save_weights(&file, &opened.layout, &polished.params)?;
-    let mut model = cpu::bind(spec, &data.inputs, MarginMap::new(&data.targets).outputs(), Compute::default())?;
+    let mut polished = polish(spec, data, &opened.weights, &norm, settings)?;
+    let file = folder.join(polished_file(&norm));
+    let better = better(spec, data, &opened, &file, &norm, settings, &polished);
+    let kept = better.is_some();
+    if let Some(earlier) = better {
+        polished = earlier;
+    } else {
+        // a proof speaks of the weights that were there
+        remove_file(&folder.join(proof_file(&norm)))?;
+        save_weights(&file, &opened.layout, &polished.params)?;
+    }
+    let mut model = cpu::bind_to(spec, data, Compute::default())?;
     let reference = model.scores(&polished.params).to_vec();
     let largest = reference.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));
     let mut earlier = Vec::new();
@@ -83,7 +116,25 @@ pub fn polish_run(
         let distance = scores.iter().zip(&reference).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / largest;
         earlier.push(WarmStart { checkpoint, margin: other.margin_after, tau: other.tau_after, distance });
     }
-    Ok(PolishedRun { run, polished, file, earlier })
+    Ok(PolishedRun { run, polished, file, kept, earlier })
+}
+
+/// The weights of an earlier polish, if they are polished and have a margin as large.
+fn better(
+    spec: &ModelSpec,
+    data: &Dataset,
+    opened: &OpenedRun,
+    file: &Path,
+    norm: &NormSpec,
+    settings: &PolishSettings,
+    fresh: &Polished,
+) -> Option<Polished> {
+    let weights = load_weights(file, &opened.layout).ok()?;
+    let again = polish(spec, data, &weights, norm, settings).ok()?;
+    let done = again.status == PolishStatus::Polished;
+    let larger = again.margin_before >= fresh.margin_after * (1.0 - SAME);
+    // the weights that lie there, not those polished once more
+    (done && (larger || fresh.status != PolishStatus::Polished)).then_some(Polished { params: weights, ..again })
 }
 
 impl PolishedRun {

@@ -259,7 +259,11 @@ fn refusals_point_at_the_place_and_suggest() {
     refused(&LEAST.replace("'linear'", "{ newtork = {} }"), &[], &["x.toml:2:11", "did you mean 'network'?"]);
     refused(&LEAST.replace("'linear'", "{ network = {} }"), &[], &["'widths' is missing in 'model.network'"]);
     refused(&LEAST.replace("'linear'", "'network'"), &[], &["x.toml:2:9", "'widths' is missing"]);
-    refused(&LEAST.replace("'linear'", "{}"), &[], &["exactly one of linear, network, diagonal", "an empty table"]);
+    refused(
+        &LEAST.replace("'linear'", "{}"),
+        &[],
+        &["exactly one of linear, network, image, diagonal", "an empty table"],
+    );
     refused(&LEAST.replace("'linear'", "{ linear = 3 }"), &[], &["linear has no settings"]);
     refused(&LEAST.replace("'linear'", "4"), &[], &["'model' should be exactly one of", "but is 4"]);
     refused(&LEAST.replace("= 9", "= 'nine'"), &[], &["x.toml:5:14", "whole number", "the text \"nine\""]);

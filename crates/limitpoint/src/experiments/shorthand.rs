@@ -11,6 +11,7 @@ use super::ranges::split_commas;
 use super::read::read;
 use super::shape::{Form, Shape};
 use crate::losses::LossSpec;
+use crate::models::ModelSpec;
 use crate::norms::NormSpec;
 use crate::optimisers::OptimiserSpec;
 use crate::potentials::PotentialSpec;
@@ -66,6 +67,7 @@ fn from_text(shape: Shape, text: &str, spot: &Spot, depth: usize) -> Result<Node
     }
     let own_form = match shape.type_name() {
         Some("OptimiserSpec") => OptimiserSpec::named(trimmed).map(|spec| written(&spec)),
+        Some("ModelSpec") => ModelSpec::from_words(trimmed).map(|model| model.and_then(|model| written(&model))),
         Some("ScheduleSpec") => Some(parsed::<ScheduleSpec>(trimmed)),
         Some("NormSpec") => Some(parsed::<NormSpec>(trimmed)),
         Some("PotentialSpec") => Some(parsed::<PotentialSpec>(trimmed)),
@@ -83,7 +85,7 @@ fn from_text(shape: Shape, text: &str, spot: &Spot, depth: usize) -> Result<Node
         return Ok(Node::single(tag, with_settings(tag, variant, settings, spot, depth)?));
     }
     match own_form {
-        Some(Err(problem)) if trimmed.contains(['(', ':']) => Err(RecipeError::value(spot, problem)),
+        Some(Err(problem)) if trimmed.contains(['(', ':', ' ']) => Err(RecipeError::value(spot, problem)),
         _ if settings.is_none() => {
             Err(RecipeError::value(spot, format!("the closing bracket of '{trimmed}' is missing")))
         }

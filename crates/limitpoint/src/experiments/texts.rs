@@ -77,6 +77,7 @@ parts!(NormSpec: NormError, PotentialSpec: PotentialError, LossSpec: LossError, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::Activation;
 
     #[test]
     fn texts_of_the_command_line_are_specifications() {
@@ -87,6 +88,13 @@ mod tests {
         assert_eq!("steepest(norm=l2)".parse(), Ok(FlowSpec::Steepest { norm: NormSpec::L2 }));
         assert_eq!("linear".parse(), Ok(ModelSpec::Linear));
         assert_eq!("network(widths=[3, 4], activation=relu)".parse(), Ok(ModelSpec::relu(&[3, 4])));
+        assert_eq!("relu 3 4".parse(), Ok(ModelSpec::relu(&[3, 4])));
+        let layers = "conv 8 3x3, pool 2, dense";
+        assert_eq!(layers.parse(), Ok(ModelSpec::image(layers.parse().unwrap())));
+        let problem = "conv 8 3x3 sideways, dense".parse::<ModelSpec>().unwrap_err().to_string();
+        assert!(problem.contains("sideways"), "{problem}");
+        assert_eq!("quadratic 7".parse(), Ok(ModelSpec::network(&[7], Activation::Quadratic)));
+        assert!("relu 3 x".parse::<ModelSpec>().is_err() && "sigmund 3".parse::<ModelSpec>().is_err());
         assert_eq!("he-normal(scale=0.5)".parse(), Ok(Initialiser::HeNormal { scale: 0.5 }));
         assert_eq!("mini(size=7)".parse(), Ok(Batching::Mini { size: 7 }));
         assert!(matches!("digits(classes=[3, 8])".parse::<DataSpec>(), Ok(DataSpec::Digits(_))));

@@ -5,8 +5,9 @@
 //! config.toml, report.html     the same as a comment in the last line
 //! a finished run               SHA-256 of every other file in its manifest
 //! checkpoints/*.safetensors    SHA-256 in their metadata, whether the run is finished or not
-//! polished.safetensors         SHA-256 in its metadata
+//! polished-NORM.safetensors    SHA-256 in its metadata
 //! figures/*.svg                SHA-256 in figures/SHA256SUMS, as `sha256sum -c` reads it
+//! proof-NORM.json              SHA-256 of all before it, and every number made again from data and weights
 //! certificate.json             every number made again from data and weights
 //! the data                     SHA-256 in the manifests
 //! ```
@@ -19,13 +20,15 @@ use serde::Serialize;
 use super::RunError;
 use super::certify::{CERTIFICATE_FILE, CheckedCertificate, check_certificate};
 use super::checkpoint::load_checkpoint;
-use super::config::{CONFIG_FILE, read_config};
+use super::config::{CONFIG_FILE, read_config, read_config_of};
 use super::files::{RecordError, create_folder, read_bytes, read_text, remove_file, write_atomically};
 use super::hold::Hold;
 use super::locate::{Known, find_data};
 use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunManifest, Status};
 use super::optima::OptimaRecord;
+use super::prove::check_proof;
 use super::seal::{Seal, sum};
+use super::sweep::place;
 use super::task::Task;
 use super::weights::check_weights;
 
@@ -85,7 +88,7 @@ pub fn verify(folder: &Path, data_folder: Option<&Path>) -> Result<Verification,
 fn look(folder: &Path, data_folder: Option<&Path>) -> Result<Verification, RunError> {
     let mut found = Verification::default();
     if is_run(folder) {
-        verify_run(folder, data_folder, &mut found)?;
+        verify_run(folder, folder, data_folder, &mut found)?;
     } else if folder.join(MANIFEST_FILE).exists() || folder.join(CONFIG_FILE).exists() {
         verify_experiment(folder, data_folder, &mut found)?;
     } else {
@@ -113,8 +116,9 @@ fn verify_experiment(folder: &Path, data_folder: Option<&Path>, found: &mut Veri
         // without the list, what is there
         None => folders_in(folder).into_iter().filter(|path| is_run(path)).collect::<Vec<_>>(),
     };
-    for run in runs {
-        finished &= verify_run(&run, data_folder, found)?;
+    for home in runs {
+        let name = home.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        finished &= verify_run(&place(folder, &name), &home, data_folder, found)?;
     }
     if found.take(OptimaRecord::load(folder))?.is_some_and(|record| record.is_none()) && finished {
         let what = "is missing; `limitpoint resume` writes it again";
@@ -134,9 +138,14 @@ fn verify_experiment(folder: &Path, data_folder: Option<&Path>, found: &mut Veri
     verify_figures(&folder.join("figures"), found)
 }
 
-/// Whether the run is finished.
-fn verify_run(folder: &Path, data_folder: Option<&Path>, found: &mut Verification) -> Result<bool, RunError> {
-    let recipe = found.take(read_config(folder))?;
+/// Whether the run is finished; `home` is where its folder belongs, from where its data are named.
+fn verify_run(
+    folder: &Path,
+    home: &Path,
+    data_folder: Option<&Path>,
+    found: &mut Verification,
+) -> Result<bool, RunError> {
+    let recipe = found.take(read_config_of(folder, home))?;
     found.files += 1;
     let manifest = match found.take(RunManifest::find(folder))? {
         Some(Some(manifest)) => manifest,
@@ -190,6 +199,24 @@ fn verify_products(
     for path in files_in(folder, "safetensors") {
         found.files += 1;
         found.take(check_weights(&path))?;
+    }
+    let proofs = files_in(folder, "json")
+        .into_iter()
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("proof-")));
+    for path in proofs {
+        found.files += 1;
+        match check_proof(&path, data_folder) {
+            Ok(checked) => found.damage.extend(checked.disagreements.iter().map(|disagreement| Damage {
+                path: path.clone(),
+                what: format!("does not hold: {disagreement}; prove the run again"),
+            })),
+            // data and weights were spoken of already
+            Err(RunError::OtherData { .. } | RunError::NoData { .. } | RunError::LostData { .. }) => {}
+            Err(RunError::Record(RecordError::Damaged { path: weights, .. })) if weights != path => {}
+            Err(error) => {
+                found.damage.push(Damage { path, what: format!("does not hold: {error}; prove the run again") });
+            }
+        }
     }
     for path in files_in(folder, "json").into_iter().filter(|path| path.to_string_lossy().ends_with(CERTIFICATE_FILE)) {
         found.files += 1;

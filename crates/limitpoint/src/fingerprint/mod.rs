@@ -19,12 +19,14 @@
 //! | `battery` | the probe problems, and the judge's optima on them |
 //! | `pace` | step sizes that suit an optimiser, and how deep it is followed |
 //! | `reading` | one run on one probe, read off at levels of the loss |
+//! | `foreign` | the problems for optimisers that run elsewhere, and what their paths say |
 //! | `network` | the probe without a known optimum |
 //! | `answer` | phases, confidence, and the sentence that says it |
 
 mod answer;
 mod battery;
 mod candidate;
+mod foreign;
 mod network;
 mod pace;
 mod reading;
@@ -34,6 +36,7 @@ mod tests;
 pub use answer::{Moment, Phase, REACHED};
 pub use battery::{Optima, PROBES, ProbeSpec, battery};
 pub use candidate::Candidate;
+pub use foreign::{ForeignPath, ForeignProbe, foreign_probes, read_paths};
 pub use network::{NetworkEvidence, NetworkReading};
 pub use pace::{Pace, Stage};
 pub use reading::{ProbeRun, Reading};

@@ -8,6 +8,8 @@ use super::battery::{Optima, ProbeSpec, task_from, workers};
 use super::pace::Pace;
 use super::{Candidate, FingerprintError};
 use crate::driver::{Advance, Process};
+use crate::norms::Norm;
+use crate::objective::Objective;
 use crate::training::Training;
 
 /// What was read off a run at one moment.
@@ -59,7 +61,7 @@ pub struct ProbeRun {
 }
 
 /// The first level: L = 10⁻¹, where every example is right.
-const FIRST_LEVEL: f64 = 1.0;
+pub(super) const FIRST_LEVEL: f64 = 1.0;
 /// Levels per factor of ten of ln(1/L).
 const PER_DECADE: f64 = 8.0;
 
@@ -130,26 +132,11 @@ pub(super) fn run(
     pace: &Pace,
 ) -> Result<ProbeRun, FingerprintError> {
     let training = task_from(probe, optimiser, start)?.training()?;
-    let mut at = training.objective()?;
-    let layout = at.layout().clone();
-    let origin = training.setup().initial(&layout);
-    let first_log_loss = at.forward(&origin).log_loss();
-    let mut norms = workers(geometries, &layout)?;
-    let lengths: Vec<f64> = norms.iter_mut().map(|norm| norm.value(&origin)).collect();
+    let mut reader = Reader::new(&training, geometries, optima)?;
     let mut readings = Vec::new();
     let walked = walk(&training, pace, &mut |process: &mut dyn Process| {
-        let (params, log_loss) = (process.params(), process.log_loss());
-        at.forward(params);
-        let least =
-            at.margins().iter().fold(f64::INFINITY, |least, q| if *q < least || q.is_nan() { *q } else { least });
-        let share = |(norm, optimum): (&mut Box<dyn crate::norms::Norm>, &f64)| least / (norm.value(params) * optimum);
-        let floor = |(length, optimum): (&f64, &f64)| -log_loss / (first_log_loss - log_loss + optimum * length);
-        readings.push(Reading {
-            log10_loss: log_loss / LN_10,
-            steps: process.step(),
-            shares: norms.iter_mut().zip(&optima.margins).map(share).collect(),
-            floors: lengths.iter().zip(&optima.margins).map(floor).collect(),
-        });
+        let (log_loss, steps) = (process.log_loss(), process.step());
+        readings.push(reader.read(process.params(), Some(log_loss), steps));
         Ok(())
     })?;
     if walked.log10_loss.is_nan() || walked.log10_loss > -FIRST_LEVEL {
@@ -161,14 +148,68 @@ pub(super) fn run(
             reason: walked.reason,
         });
     }
-    let all = 0..geometries.len();
-    Ok(ProbeRun {
-        probe: probe.name.to_owned(),
-        start,
-        steps: walked.steps,
-        reason: walked.reason,
-        readings,
-        leads: all.clone().map(|a| optima.lead(a)).collect(),
-        rivals: all.clone().map(|a| all.clone().filter(|b| optima.rivals(a, *b)).collect()).collect(),
-    })
+    Ok(ProbeRun::new(probe, optima, start, (walked.steps, walked.reason), readings))
+}
+
+impl ProbeRun {
+    /// A run with its readings: steps made, and why it ended.
+    pub(super) fn new(
+        probe: ProbeSpec,
+        optima: &Optima,
+        start: u64,
+        (steps, reason): (u64, String),
+        readings: Vec<Reading>,
+    ) -> Self {
+        let all = 0..optima.margins.len();
+        Self {
+            probe: probe.name.to_owned(),
+            start,
+            steps,
+            reason,
+            readings,
+            leads: all.clone().map(|a| optima.lead(a)).collect(),
+            rivals: all.clone().map(|a| all.clone().filter(|b| optima.rivals(a, *b)).collect()).collect(),
+        }
+    }
+}
+
+/// Reads points of a run off.
+pub(super) struct Reader<'a> {
+    at: Objective,
+    norms: Vec<Box<dyn Norm>>,
+    optima: &'a Optima,
+    first_log_loss: f64,
+    lengths: Vec<f64>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        training: &Training,
+        geometries: &[Candidate],
+        optima: &'a Optima,
+    ) -> Result<Self, FingerprintError> {
+        let mut at = training.objective()?;
+        let layout = at.layout().clone();
+        let origin = training.setup().initial(&layout);
+        let first_log_loss = at.forward(&origin).log_loss();
+        let mut norms = workers(geometries, &layout)?;
+        let lengths = norms.iter_mut().map(|norm| norm.value(&origin)).collect();
+        Ok(Self { at, norms, optima, first_log_loss, lengths })
+    }
+
+    /// What is read off a point; its loss is computed where it is not known.
+    pub(super) fn read(&mut self, params: &[f64], log_loss: Option<f64>, steps: u64) -> Reading {
+        let found = self.at.forward(params).log_loss();
+        let (log_loss, first) = (log_loss.unwrap_or(found), self.first_log_loss);
+        let smaller = |least: f64, q: &f64| if *q < least || q.is_nan() { *q } else { least };
+        let least = self.at.margins().iter().fold(f64::INFINITY, smaller);
+        let share = |(norm, optimum): (&mut Box<dyn Norm>, &f64)| least / (norm.value(params) * optimum);
+        let floor = |(length, optimum): (&f64, &f64)| -log_loss / (first - log_loss + optimum * length);
+        Reading {
+            log10_loss: log_loss / LN_10,
+            steps,
+            shares: self.norms.iter_mut().zip(&self.optima.margins).map(share).collect(),
+            floors: self.lengths.iter().zip(&self.optima.margins).map(floor).collect(),
+        }
+    }
 }

@@ -161,6 +161,10 @@ macro_rules! row_groups {
     }};
 }
 
+mod gathered;
+
+pub use gathered::{Columns as GatheredColumns, FinishRows, Gather, gathered};
+
 /// These panels one by one, but the last two together where the last is a lonely register.
 pub fn in_passes<T: Real>(b: &Panels<T>, panels: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let lonely = panels.len() > 1 && b.vectors(panels.end - 2) == PANEL_VECTORS && b.vectors(panels.end - 1) == 1;
@@ -189,6 +193,29 @@ macro_rules! each_pass {
         }
     };
 }
+
+/// Bytes of one operand that stay in the second-level cache while the other passes by.
+const STAYS: usize = 512 << 10;
+
+/// These rows in blocks whose entries, `depth` to a row, stay in the second-level cache while all columns pass by.
+pub fn row_blocks<T>(rows: Range<usize>, depth: usize) -> impl Iterator<Item = Range<usize>> {
+    let most = (STAYS / (depth * size_of::<T>()).max(1)).max(32) & !7;
+    let count = rows.len().div_ceil(most).max(1);
+    let size = rows.len().div_ceil(count).next_multiple_of(8).max(8);
+    rows.clone().step_by(size).map(move |first| first..(first + size).min(rows.end))
+}
+
+/// Examples of one pass of [`weight_rows`] over `rows` rows: so many that both their signals and one panel of inputs
+/// stay in the cache, and all where they are few.
+fn examples_a_pass<T>(rows: usize, examples: usize, width: usize) -> usize {
+    if examples <= FEW {
+        return examples;
+    }
+    (2 * STAYS / (rows * size_of::<T>()).max(1)).clamp(DEPTH, 3 * DEPTH) / width * width
+}
+
+/// Examples that take one pass of [`weight_rows`], however many rows there are.
+pub const FEW: usize = 512;
 
 /// Where the unfinished sums of a product stay when its depth exceeds one pass.
 #[derive(Clone, Copy)]
@@ -306,7 +333,8 @@ pub unsafe fn into_panels<T: Real, S: Simd, F: Finish<T>>(
 /// runs over the examples; hands each finished tile to `finish`.
 ///
 /// # Safety
-/// No thread may write the rows `rows` of `d`, or `b`, meanwhile. The padding columns of `d` must be finite.
+/// No thread may write the rows `rows` of `d`, or `b`, meanwhile. The padding columns of `d` must be finite. `waiting`
+/// must be valid at these rows and panels where the examples take more than one pass.
 #[inline(always)]
 pub unsafe fn weight_rows<T: Real, S: Simd, F: Finish<T>>(
     simd: S,
@@ -314,35 +342,58 @@ pub unsafe fn weight_rows<T: Real, S: Simd, F: Finish<T>>(
     d: (*const T, &Panels<T>),
     b: &Panels<T>,
     panels: Range<usize>,
+    waiting: Waiting<T>,
     finish: &mut F,
 ) {
     #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of a matrix product")]
     unsafe fn panel<T: Real, S: Simd, F: Finish<T>, const NV: usize>(
         simd: S,
         rows: Range<usize>,
         (start, d): (*const T, &Panels<T>),
         b: &Panels<T>,
         index: usize,
+        pass: Range<usize>,
+        waiting: Waiting<T>,
         finish: &mut F,
     ) {
         let width = d.width();
         row_groups!(rows, NV, S::REGISTER_COUNT, |row, R| {
             // SAFETY: row and panel indices come from the shapes of `d` and `b`.
             unsafe {
-                let mut tile: Tile<T, S, R, NV> = [[T::splat(simd, T::default()); NV]; R];
-                for examples in 0..d.count() {
+                let at = |r, v| waiting.at::<S>(index, row + r, v);
+                let mut tile: Tile<T, S, R, NV> = if pass.start > 0 {
+                    std::array::from_fn(|r| std::array::from_fn(|v| T::load::<S>(at(r, v))))
+                } else {
+                    [[T::splat(simd, T::default()); NV]; R]
+                };
+                for examples in pass.clone() {
                     let own = Rows { start: start.add(d.offset(examples, row)), row: width, step: 1 };
                     let columns = Columns::of(b, index, examples * width);
                     accumulate::<T, S, R, NV>(simd, d.filled(examples), own, columns, &mut tile);
                 }
-                hand_over(simd, finish, row, index, tile);
+                if pass.end == d.count() {
+                    hand_over(simd, finish, row, index, tile);
+                } else {
+                    for r in 0..R {
+                        for v in 0..NV {
+                            T::store::<S>(at(r, v), tile[r][v]);
+                        }
+                    }
+                }
             }
         });
     }
-    each_pass!(b, panels, |index, NV| {
-        // SAFETY: passed on from the caller.
-        unsafe { panel::<T, S, F, NV>(simd, rows.clone(), d, b, index, finish) }
-    });
+    let (_, shape) = d;
+    let step = examples_a_pass::<T>(rows.len(), shape.cols(), shape.width()).div_ceil(shape.width()).max(1);
+    // of no examples the sum is zero, and handed over too
+    for first in (0..shape.count().max(1)).step_by(step) {
+        let pass = first..(first + step).min(shape.count());
+        each_pass!(b, panels.clone(), |index, NV| {
+            // SAFETY: passed on from the caller.
+            unsafe { panel::<T, S, F, NV>(simd, rows.clone(), d, b, index, pass.clone(), waiting, finish) }
+        });
+    }
 }
 
 #[cfg(test)]

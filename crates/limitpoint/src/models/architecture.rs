@@ -107,7 +107,7 @@ impl Architecture {
             let own = layer.blocks(1, before);
             let blocks: Vec<usize> = (block..block + own.len()).collect();
             block += own.len();
-            if trained_below && matches!(layer, Layer::Dense { bias: true, .. }) {
+            if trained_below && layer.has_bias() {
                 return None;
             }
             if own.is_empty() || own[0].frozen {
@@ -116,7 +116,7 @@ impl Architecture {
             trained_below = true;
             let above: f64 = self.layers[index + 1..].iter().map(Layer::degree).product();
             let degree = layer.own_degree() * above;
-            if matches!(layer, Layer::Dense { .. }) {
+            if matches!(layer, Layer::Dense { .. } | Layer::Convolution(_)) {
                 groups.push(DegreeGroup { blocks, degree });
             } else {
                 // every factor of a product scales for itself

@@ -1,11 +1,13 @@
 //! What a model will take of the memory, told from its architecture before anything is built.
 
-use super::Architecture;
+use super::{Architecture, Layer};
 use crate::memory::{TooLarge, bytes, require};
 use crate::params::Role;
 
 /// Hidden units of more examples than these are never held at once.
 const AT_ONCE: usize = 4096;
+/// Numbers of images that are held at once: 256 MiB.
+const AT_ONCE_IMAGES: u128 = 32 << 20;
 
 /// The size of a model, counted without building it; numbers beyond all bounds saturate.
 ///
@@ -57,7 +59,11 @@ impl Architecture {
         let blocks = self.layout().blocks();
         let parameters =
             blocks.iter().fold(0, |sum: u128, block| sum.saturating_add(bytes(&[block.rows, block.cols], 1)));
-        let hidden = self.kept().saturating_mul(examples.min(AT_ONCE) as u128).saturating_mul(2);
+        let mut hidden = self.kept().saturating_mul(examples.min(AT_ONCE) as u128).saturating_mul(2);
+        if self.layers().iter().any(Layer::is_of_images) {
+            // one example has to fit in any case
+            hidden = hidden.min(self.kept().saturating_mul(3).max(AT_ONCE_IMAGES));
+        }
         let values = parameters.saturating_mul(2).saturating_add(hidden);
         let values = values.saturating_add(bytes(&[examples, self.outputs()], 1));
         let matrices: Vec<(usize, usize)> =

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, ModelError};
+use super::{Activation, Convolution, ModelError, Pool};
 use crate::params::Block;
 
 /// The sides of what passes between two layers: one number for a vector, channels × height × width for an image.
@@ -61,6 +61,10 @@ pub enum Layer {
         /// Whether it keeps its initial parameters.
         frozen: bool,
     },
+    /// Kernels that run over an image.
+    Convolution(Convolution),
+    /// The largest number, or the mean, of every window of an image.
+    Pool(Pool),
     /// σ, number by number.
     Activation(Activation),
     /// A fixed positive factor.
@@ -102,6 +106,8 @@ impl Layer {
     pub fn shape_after(&self, before: &Shape) -> Result<Shape, ModelError> {
         Ok(match self {
             Self::Dense { units, .. } => Shape::vector(*units),
+            Self::Convolution(layer) => layer.shape_after(before)?,
+            Self::Pool(layer) => layer.shape_after(before)?,
             Self::Activation(_) | Self::Scale(_) => before.clone(),
             Self::Flatten => Shape::vector(before.len()),
             Self::Diagonal { .. } | Self::MexicanHat { .. } => Shape::vector(1),
@@ -123,12 +129,13 @@ impl Layer {
     pub fn blocks(&self, number: usize, before: &Shape) -> Vec<Block> {
         let inputs = before.len();
         match *self {
+            Self::Convolution(ref layer) => layer.blocks(number, before),
             Self::Dense { units, bias, frozen } => {
                 let weight = Block::weight(number, units, inputs).frozen(frozen);
                 let bias = bias.then(|| Block::bias(number, units, inputs).frozen(frozen));
                 std::iter::once(weight).chain(bias).collect()
             }
-            Self::Activation(_) | Self::Scale(_) | Self::Flatten => Vec::new(),
+            Self::Pool(_) | Self::Activation(_) | Self::Scale(_) | Self::Flatten => Vec::new(),
             Self::Diagonal { factors } => {
                 (1..=factors).map(|m| Block::part(&format!("factor{m}"), inputs, 1)).collect()
             }
@@ -150,9 +157,27 @@ impl Layer {
         let inputs = before.len() as u128;
         match *self {
             Self::Dense { units, .. } => inputs.saturating_mul(units as u128),
-            Self::Activation(_) | Self::Scale(_) | Self::Flatten => 0,
+            Self::Convolution(ref layer) => layer.cost(before),
+            Self::Pool(_) | Self::Activation(_) | Self::Scale(_) | Self::Flatten => 0,
             Self::Diagonal { .. } | Self::MatrixProduct { .. } => inputs,
             Self::MexicanHat { .. } => 1,
+        }
+    }
+
+    /// How many times longer its output can be than its input, in ℓ2, for weights of length 1.
+    pub fn stretch(&self) -> f64 {
+        match self {
+            Self::Convolution(layer) => layer.meetings().sqrt(),
+            Self::Pool(layer) => layer.stretch(),
+            _ => 1.0,
+        }
+    }
+
+    /// Numbers that one bias is added to, for the shape it gets.
+    pub fn places(&self, before: &Shape) -> usize {
+        match self {
+            Self::Convolution(layer) => layer.window(before).map_or(1, |window| window.after[0] * window.after[1]),
+            _ => 1,
         }
     }
 
@@ -167,18 +192,30 @@ impl Layer {
     /// The degree with which its output grows with each of its own blocks; 0 for a layer without parameters.
     pub fn own_degree(&self) -> f64 {
         match *self {
-            Self::Activation(_) | Self::Scale(_) | Self::Flatten => 0.0,
+            Self::Pool(_) | Self::Activation(_) | Self::Scale(_) | Self::Flatten => 0.0,
             Self::MatrixProduct { symmetric: true, .. } => 2.0,
             Self::MexicanHat { degree, .. } => degree,
-            Self::Dense { .. } | Self::Diagonal { .. } | Self::MatrixProduct { .. } => 1.0,
+            Self::Dense { .. } | Self::Convolution(_) | Self::Diagonal { .. } | Self::MatrixProduct { .. } => 1.0,
         }
+    }
+
+    /// Whether it reads images.
+    pub fn is_of_images(&self) -> bool {
+        matches!(self, Self::Convolution(_) | Self::Pool(_))
+    }
+
+    /// Whether it has biases.
+    pub fn has_bias(&self) -> bool {
+        matches!(self, Self::Dense { bias: true, .. } | Self::Convolution(Convolution { bias: true, .. }))
     }
 
     /// What is wrong with its settings, if anything; `hidden` counts the dense layers below it.
     pub(super) fn check(&self, hidden: usize) -> Result<(), ModelError> {
         let out_of_range = |what, value, range| Err(ModelError::OutOfRange { what, value, range });
         match *self {
-            Self::Dense { units: 0, .. } => Err(ModelError::ZeroWidth { layer: hidden + 1 }),
+            Self::Dense { units: 0, .. } | Self::Convolution(Convolution { channels: 0, .. }) => {
+                Err(ModelError::ZeroWidth { layer: hidden + 1 })
+            }
             Self::Activation(activation) => activation.problem().map_or(Ok(()), |it| Err(ModelError::Activation(it))),
             Self::Scale(value) if !(value > 0.0 && value.is_finite()) => {
                 out_of_range("the output factor", value, "positive and finite")

@@ -42,6 +42,10 @@ pub struct Layered {
 impl Layered {
     /// The model `spec` with these parameters, for examples of `features` numbers.
     pub fn new(spec: &ModelSpec, params: &[f64], features: usize, outputs: usize) -> Result<Self, ModelError> {
+        if let ModelSpec::Image { layers, .. } = spec {
+            let (engine, what) = ("the view of a model as dense layers", format!("one of '{layers}'"));
+            return Err(ModelError::Unsupported { engine, layer: 1, what, remedy: "use a dense network" });
+        }
         let architecture = spec.architecture(&Shape::vector(features), outputs)?;
         let layout = architecture.layout();
         layout.check(params)?;

@@ -7,24 +7,29 @@
 
 mod activation;
 mod architecture;
+mod convolution;
 mod footprint;
 pub mod hat;
 mod homogeneity;
 mod initialiser;
 mod layer;
+mod layer_list;
 mod layered;
 mod margins;
+mod short_form;
 mod spec;
 mod sphere_bounds;
 mod spread;
 
 pub use activation::Activation;
 pub use architecture::Architecture;
+pub use convolution::{Convolution, Padding, Pool, Pooling, Window};
 pub use footprint::Footprint;
 pub use hat::HatShape;
 pub use homogeneity::{DegreeGroup, Homogeneity};
 pub use initialiser::Initialiser;
 pub use layer::{Layer, Shape};
+pub use layer_list::{LayerList, LayerListError, ListedLayer};
 pub use layered::{Affine, Layered};
 pub use margins::MarginMap;
 pub use spec::{Biases, ModelSpec, OutputScale};
@@ -107,6 +112,16 @@ pub enum ModelError {
         rows: usize,
         /// Features.
         cols: usize,
+    },
+    /// A layer of images that does not take what it gets.
+    #[error("'{layer}' gets {shape}, which {problem}; change the layer or those before it")]
+    Image {
+        /// The layer.
+        layer: String,
+        /// The shape it gets.
+        shape: String,
+        /// What is wrong with it.
+        problem: String,
     },
     /// A layer that an engine cannot compute.
     #[error("{engine} cannot compute layer {layer}, {what}; {remedy}")]

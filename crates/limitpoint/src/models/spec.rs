@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, Architecture, Layer, ModelError, Shape};
+use super::{Activation, Architecture, Layer, LayerList, MarginMap, ModelError, Shape};
 use crate::catalogue::CatalogueEntry;
+use crate::data::Dataset;
 
 /// Where a network has biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +18,13 @@ pub enum Biases {
     First,
     /// In every layer; the network is not homogeneous.
     All,
+}
+
+impl Biases {
+    /// Whether the layer of this number, from 0, has one.
+    pub fn at(self, number: usize) -> bool {
+        self == Self::All || (self == Self::First && number == 0)
+    }
 }
 
 /// The factor in front of the output.
@@ -63,6 +71,20 @@ pub enum ModelSpec {
         /// The factor in front of the output.
         #[serde(default)]
         output_scale: OutputScale,
+    },
+    /// Convolutions, pools and dense layers on images.
+    Image {
+        /// The layers, from the image on; the last dense one has as many units as the targets need.
+        layers: LayerList,
+        /// The function after every convolution and every dense layer but the last.
+        #[serde(default)]
+        activation: Activation,
+        /// Where there are biases.
+        #[serde(default)]
+        biases: Biases,
+        /// Layers with parameters, from 1, that keep their initial weights.
+        #[serde(default)]
+        frozen: Vec<usize>,
     },
     /// Φ(x) = ⟨θ₁ ⊙ … ⊙ θ_m, x⟩.
     Diagonal {
@@ -152,6 +174,14 @@ impl ModelSpec {
                 single("a matrix model", Layer::MatrixProduct { rows, factors, width, symmetric })?
             }
             Self::MexicanHat { degree, exponent } => single("a Mexican hat", Layer::MexicanHat { degree, exponent })?,
+            Self::Image { layers: ref list, activation, biases, ref frozen } => {
+                let count = list.count();
+                if let Some(&layer) = frozen.iter().find(|layer| !(1..=count).contains(*layer)) {
+                    return Err(ModelError::FrozenLayer { layer, layers: count });
+                }
+                let frozen = |number: usize| frozen.contains(&(number + 1));
+                list.layers(outputs, activation, |number| biases.at(number), frozen)
+            }
             Self::Network { ref widths, activation, biases, ref frozen, .. } => {
                 let count = widths.len() + 1;
                 if let Some(&layer) = frozen.iter().find(|layer| !(1..=count).contains(*layer)) {
@@ -162,8 +192,7 @@ impl ModelSpec {
                     layers.push(Layer::Flatten);
                 }
                 for (l, units) in widths.iter().copied().chain([outputs]).enumerate() {
-                    let bias = biases == Biases::All || (biases == Biases::First && l == 0);
-                    layers.push(Layer::Dense { units, bias, frozen: frozen.contains(&(l + 1)) });
+                    layers.push(Layer::Dense { units, bias: biases.at(l), frozen: frozen.contains(&(l + 1)) });
                     layers.extend((l + 1 < count).then_some(Layer::Activation(activation)));
                 }
                 let factor = self.output_factor();
@@ -172,6 +201,17 @@ impl ModelSpec {
             }
         };
         Architecture::new(inputs.clone(), layers)
+    }
+
+    /// The layers of the model for these examples and their targets. Networks of images see the shape of the examples,
+    /// rows × columns as an image of one channel; all others see a vector.
+    pub fn architecture_on(&self, data: &Dataset) -> Result<Architecture, ModelError> {
+        let shape = match (self, &data.input_shape[..]) {
+            (Self::Image { .. }, [height, width]) => Shape::image(1, *height, *width),
+            (Self::Image { .. }, sides) => Shape(sides.to_vec()),
+            _ => Shape::vector(data.dimension()),
+        };
+        self.architecture(&shape, MarginMap::new(&data.targets).outputs())
     }
 
     /// The factor in front of the output; 1 for models without one.
@@ -190,6 +230,7 @@ impl ModelSpec {
         match self {
             Self::Linear => "linear",
             Self::Network { .. } => "network",
+            Self::Image { .. } => "image",
             Self::Diagonal { .. } => "diagonal",
             Self::Matrix { .. } => "matrix",
             Self::MexicanHat { .. } => "mexican-hat",
@@ -202,6 +243,11 @@ impl ModelSpec {
         vec![
             entry("linear", "Φ(x) = W x, degree 1; also on sparse inputs", "B"),
             entry("network", "Φ(x) = s·W_L σ(… σ(W_1 x)), degree Σ_l Π_{m≥l} deg σ_m", "A.eq13, C.lem3.1, D.defG1"),
+            entry(
+                "image",
+                "convolutions, pools and dense layers, such as mnist-cnn and vgg16; a pool is 1-homogeneous",
+                "C.expVGG, D.fig1",
+            ),
             entry("diagonal", "Φ(x) = ⟨θ₁ ⊙ … ⊙ θ_m, x⟩, degree m", "C.reparam"),
             entry("matrix", "Φ(X) = ⟨W, X⟩ with W, W₁⋯W_m or UUᵀ, degree 1, m or 2", "B.thm5, B.eq15-19, B.thm7"),
             entry("mexican-hat", "Φ(x) = x₁ ρ^L (1 − f(θ/ρ)), θ in space, f the Mexican hat, degree L", "D.thmI1"),

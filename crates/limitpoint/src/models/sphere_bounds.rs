@@ -1,6 +1,6 @@
 //! How large margins, their gradients and their Hessians can be on the unit sphere of parameters.
 
-use super::{Architecture, Layer};
+use super::{Architecture, Layer, Pooling};
 use crate::linalg::Eigen;
 
 /// Upper bounds of a homogeneous model's margins over all unit parameter vectors and all inputs up to a length.
@@ -18,7 +18,9 @@ use crate::linalg::Eigen;
 /// F(r) = K Π rₗ^{kₗ},   K = s ‖x‖^{k₁}
 /// ```
 ///
-/// with kₗ the degree of layer l and s the output factor; products of weights (diagonal and matrix models) have K =
+/// with kₗ the degree of layer l and s the output factor. A number that m places of a kernel or m windows meet counts m
+/// times, so a convolution and a max-pool make a vector √m times as long; K takes these factors in
+/// ([`Layer::stretch`]). Products of weights (diagonal and matrix models) have K =
 /// ‖x‖₂. A monomial Π rⱼ^{eⱼ} of total degree E is at most Π (eⱼ/E)^{eⱼ/2} on the unit sphere. That gives B₀ exactly,
 /// and bounds every entry of ∇F and of ∇²F, whose norms are at most those of the vector and of the matrix of these
 /// bounds.
@@ -109,16 +111,23 @@ impl Architecture {
         let degrees: Vec<f64> = self.homogeneity()?.groups.iter().map(|group| group.degree).collect();
         // how scores grow with the inputs: with the first of the layers, or with each factor of a product alike
         let entry: f64 = self.layers().iter().map(Layer::degree).product();
-        // a bias of the first layer is the weight of an input that is always 1
-        let biased = self.layers().iter().any(|layer| matches!(layer, Layer::Dense { bias: true, .. }));
-        let longest = if biased { longest_input.hypot(1.0) } else { longest_input };
-        let mut bounds = SphereBounds::of_monomial(self.output_factor() * longest.powf(entry), &degrees);
+        let mut constant = 1.0;
+        // a bias of the first layer is the weight of inputs that are always 1, as many as the channel has places
+        let mut longest = longest_input;
+        for (layer, before) in self.with_inputs() {
+            if layer.has_bias() {
+                longest = longest.hypot((layer.places(before) as f64).sqrt() / layer.stretch());
+            }
+            constant = f64::powf(constant * layer.stretch(), layer.degree());
+        }
+        let mut bounds = SphereBounds::of_monomial(constant * self.output_factor() * longest.powf(entry), &degrees);
         bounds.input_gradient = entry * bounds.value / longest;
         if self.outputs() > 1 {
             let entries = [&mut bounds.value, &mut bounds.gradient, &mut bounds.hessian, &mut bounds.input_gradient];
             entries.into_iter().for_each(|bound| *bound *= std::f64::consts::SQRT_2);
         }
-        if self.activations().any(|activation| activation.kink().is_some()) {
+        let max_pool = |layer: &Layer| matches!(layer, Layer::Pool(pool) if pool.pooling == Pooling::Max);
+        if self.activations().any(|activation| activation.kink().is_some()) || self.layers().iter().any(max_pool) {
             bounds.hessian = f64::INFINITY;
         }
         Some(bounds)

@@ -22,7 +22,7 @@ use crate::data::Dataset;
 use crate::engine::{Compute, Evaluator, Forward, Tangents};
 pub use crate::engine::{Kink, KinkColumn};
 use crate::losses::{Loss, LossFamily, LossSpec};
-use crate::models::{Homogeneity, MarginMap, ModelSpec, Shape};
+use crate::models::{Homogeneity, MarginMap, ModelSpec};
 use crate::numeric::LogScaled;
 use crate::params::{At, ParamLayout, Version};
 
@@ -87,9 +87,7 @@ impl Objective {
         compute: Compute,
     ) -> Result<Self, ObjectiveError> {
         check_family(data, loss)?;
-        let outputs = MarginMap::new(&data.targets).outputs();
-        let architecture = model.architecture(&Shape::vector(data.dimension()), outputs)?;
-        let evaluator = compute.engine().bind(&architecture, (&data.inputs).into())?;
+        let evaluator = compute.engine().bind(&model.architecture_on(data)?, (&data.inputs).into())?;
         Self::around(evaluator, data, loss, reduction)
     }
 

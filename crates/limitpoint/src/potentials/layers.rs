@@ -1,7 +1,10 @@
 //! A different potential for every block.
 
 use super::power::{power_norm, streaming_log_sum_exp};
-use super::{BlockPotential, Entries, HorizonBounds, MirrorPotential, PotentialError, PotentialSpec};
+use super::{
+    BlockPotential, Conjugate, Entries, Horizon, HorizonBounds, MirrorMap, MirrorPotential, PotentialError,
+    PotentialSpec,
+};
 use crate::numeric::compensated_sum;
 use crate::params::{Block, ParamLayout, ParamsError, assign};
 
@@ -71,7 +74,7 @@ impl Layers {
     }
 }
 
-impl MirrorPotential for Layers {
+impl MirrorMap for Layers {
     fn value(&mut self, theta: &[f64]) -> f64 {
         self.sum(theta, |potential, w| potential.value(w))
     }
@@ -94,6 +97,22 @@ impl MirrorPotential for Layers {
         });
     }
 
+    fn check_domain(&self, theta: &[f64]) -> Result<(), PotentialError> {
+        if theta.len() != self.length {
+            return Err(ParamsError::Length { found: theta.len(), expected: self.length }.into());
+        }
+        self.parts.iter().try_for_each(|(block, potential)| potential.check_domain(&theta[block.range()]))
+    }
+
+    fn bregman_divergence(&mut self, a: &[f64], b: &[f64]) -> f64 {
+        let parts = self.parts.iter_mut();
+        compensated_sum(
+            parts.map(|(block, potential)| potential.bregman_divergence(&a[block.range()], &b[block.range()])),
+        )
+    }
+}
+
+impl Conjugate for Layers {
     fn conjugate_at(&mut self, theta: &[f64]) -> f64 {
         self.sum(theta, |potential, w| potential.conjugate_at(w))
     }
@@ -111,7 +130,9 @@ impl MirrorPotential for Layers {
         let (place, potential) = self.parts.get_mut(block)?;
         potential.conjugate_of_entries(0, &theta[place.range()], entries)
     }
+}
 
+impl Horizon for Layers {
     fn degree(&self) -> f64 {
         self.degree
     }
@@ -150,20 +171,6 @@ impl MirrorPotential for Layers {
             offset = power_norm([offset, bounds.offset].into_iter(), self.degree);
         }
         Some(HorizonBounds { factor, offset })
-    }
-
-    fn check_domain(&self, theta: &[f64]) -> Result<(), PotentialError> {
-        if theta.len() != self.length {
-            return Err(ParamsError::Length { found: theta.len(), expected: self.length }.into());
-        }
-        self.parts.iter().try_for_each(|(block, potential)| potential.check_domain(&theta[block.range()]))
-    }
-
-    fn bregman_divergence(&mut self, a: &[f64], b: &[f64]) -> f64 {
-        let parts = self.parts.iter_mut();
-        compensated_sum(
-            parts.map(|(block, potential)| potential.bregman_divergence(&a[block.range()], &b[block.range()])),
-        )
     }
 }
 

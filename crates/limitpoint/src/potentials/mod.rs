@@ -37,7 +37,7 @@
 //! Conventions. Vectors are flat parameter vectors of the layout the potential was built for. Frozen blocks are left
 //! out: they add 0 to every number, and every output vector is 0 there, the inverse mirror map included, so a caller
 //! that keeps frozen weights must copy them back. Block indices count the trainable blocks in layout order.
-//! Outside the domain the answers are NaN or infinite; [`MirrorPotential::check_domain`] says where and why.
+//! Outside the domain the answers are NaN or infinite; [`MirrorMap::check_domain`] says where and why.
 
 mod balance;
 mod blocks;
@@ -91,9 +91,8 @@ pub use survey::{
 
 /// A strictly convex potential on the trainable entries of one layout.
 ///
-/// The derivation behind the methods is in the [module documentation](self). `theta`, `dual`, `v` and `out` are flat
-/// vectors of the layout's full length. No method but `check_domain` allocates, apart from the first filling of a
-/// caller's `Vec`.
+/// Whatever is a [`MirrorMap`] with a [`Conjugate`] and a [`Horizon`] is one. The derivation behind their methods is in
+/// the [module documentation](self).
 ///
 /// ```
 /// use limitpoint::{params::ParamLayout, potentials::PotentialSpec};
@@ -106,7 +105,14 @@ pub use survey::{
 /// assert_eq!(potential.horizon(&theta), 0.75);
 /// # Ok::<(), limitpoint::potentials::PotentialError>(())
 /// ```
-pub trait MirrorPotential: Send {
+pub trait MirrorPotential: Horizon + Send {}
+
+impl<P: Horizon + Send> MirrorPotential for P {}
+
+/// The map θ → ∇R(θ) of a strictly convex potential R, its inverse and its derivative.
+///
+/// `theta`, `dual`, `v` and `out` are flat vectors of the layout's full length. No method but `check_domain` allocates.
+pub trait MirrorMap {
     /// R(θ).
     fn value(&mut self, theta: &[f64]) -> f64;
 
@@ -122,6 +128,17 @@ pub trait MirrorPotential: Send {
     /// out = ∇²R(θ)⁻¹ v, the velocity of mirror flow for v = −∇Loss.
     fn inverse_hessian_action(&mut self, theta: &[f64], v: &[f64], out: &mut [f64]);
 
+    /// Refuses weights outside the domain of R, naming the block, the index and the value.
+    fn check_domain(&self, theta: &[f64]) -> Result<(), PotentialError>;
+
+    /// The Bregman divergence D(a, b) = R(a) − R(b) − ⟨∇R(b), a − b⟩ ≥ 0, without cancellation for close arguments.
+    fn bregman_divergence(&mut self, a: &[f64], b: &[f64]) -> f64;
+}
+
+/// Q(∇R(θ)), the convex conjugate of a potential at the dual variables of the weights: what the balance law speaks of.
+///
+/// No method allocates, apart from the first filling of a caller's `Vec`.
+pub trait Conjugate: MirrorMap {
     /// Q(∇R(θ)) = ⟨θ, ∇R(θ)⟩ − R(θ), in closed form.
     fn conjugate_at(&mut self, theta: &[f64]) -> f64;
 
@@ -145,7 +162,10 @@ pub trait MirrorPotential: Send {
     fn is_block_separable(&self) -> bool {
         true
     }
+}
 
+/// How Q(∇R(·)) grows: its degree, the gauge it gives at finite scale, and the horizon this tends to.
+pub trait Horizon: Conjugate {
     /// The asymptotic degree α of Q(∇R(·)); over blocks of different degree, the largest.
     fn degree(&self) -> f64;
 
@@ -168,7 +188,7 @@ pub trait MirrorPotential: Send {
         }
     }
 
-    /// The gauge (α_b Q_b)^{1/α_b} of each trainable block, from [`Self::conjugate_by_block`]; `out` is cleared first.
+    /// The gauge (α_b Q_b)^{1/α_b} of each trainable block, from [`Conjugate::conjugate_by_block`]; `out` is cleared first.
     fn gauges_by_block(&mut self, theta: &[f64], out: &mut Vec<f64>) {
         self.conjugate_by_block(theta, out);
         for (value, &degree) in out.iter_mut().zip(self.degrees_by_block()) {
@@ -184,12 +204,6 @@ pub trait MirrorPotential: Send {
     fn horizon_bounds(&self) -> Option<HorizonBounds> {
         None
     }
-
-    /// Refuses weights outside the domain of R, naming the block, the index and the value.
-    fn check_domain(&self, theta: &[f64]) -> Result<(), PotentialError>;
-
-    /// The Bregman divergence D(a, b) = R(a) − R(b) − ⟨∇R(b), a − b⟩ ≥ 0, without cancellation for close arguments.
-    fn bregman_divergence(&mut self, a: &[f64], b: &[f64]) -> f64;
 }
 
 /// Constants c and a with φ ≤ (α Q)^{1/α} ≤ c φ + a for all weights (C.lem4.10, C.corH3, C.corH4).

@@ -2,7 +2,7 @@
 
 use super::blocks::Trainable;
 use super::separable::check_length;
-use super::{Entries, HorizonBounds, MirrorPotential, PotentialError, QuadraticWeights};
+use super::{Conjugate, Entries, Horizon, HorizonBounds, MirrorMap, PotentialError, QuadraticWeights};
 use crate::linalg::{Eigen, dot};
 use crate::numeric::{CompensatedSum, compensated_sum};
 use crate::params::ParamLayout;
@@ -151,7 +151,7 @@ fn dense(rows: &[Vec<f64>], count: usize) -> Result<Symmetric, PotentialError> {
     }
 }
 
-impl MirrorPotential for Quadratic {
+impl MirrorMap for Quadratic {
     fn value(&mut self, theta: &[f64]) -> f64 {
         self.half_form(theta)
     }
@@ -172,6 +172,21 @@ impl MirrorPotential for Quadratic {
         self.solve(v, out);
     }
 
+    fn check_domain(&self, theta: &[f64]) -> Result<(), PotentialError> {
+        check_finite("quadratic", theta, &self.place)
+    }
+
+    fn bregman_divergence(&mut self, a: &[f64], b: &[f64]) -> f64 {
+        let (mut left, right) = (std::mem::take(&mut self.input), self.place.entries(b));
+        left.iter_mut().zip(self.place.entries(a).zip(right)).for_each(|(d, (x, y))| *d = x - y);
+        self.matrix.apply(&left, &mut self.output);
+        let divergence = 0.5 * dot(&left, &self.output);
+        self.input = left;
+        divergence
+    }
+}
+
+impl Conjugate for Quadratic {
     fn conjugate_at(&mut self, theta: &[f64]) -> f64 {
         self.half_form(theta)
     }
@@ -203,7 +218,9 @@ impl MirrorPotential for Quadratic {
     fn is_block_separable(&self) -> bool {
         matches!(self.matrix, Symmetric::Diagonal(_)) || self.place.blocks.len() <= 1
     }
+}
 
+impl Horizon for Quadratic {
     fn degree(&self) -> f64 {
         2.0
     }
@@ -241,19 +258,6 @@ impl MirrorPotential for Quadratic {
 
     fn horizon_bounds(&self) -> Option<HorizonBounds> {
         Some(HorizonBounds { factor: 1.0, offset: 0.0 })
-    }
-
-    fn check_domain(&self, theta: &[f64]) -> Result<(), PotentialError> {
-        check_finite("quadratic", theta, &self.place)
-    }
-
-    fn bregman_divergence(&mut self, a: &[f64], b: &[f64]) -> f64 {
-        let (mut left, right) = (std::mem::take(&mut self.input), self.place.entries(b));
-        left.iter_mut().zip(self.place.entries(a).zip(right)).for_each(|(d, (x, y))| *d = x - y);
-        self.matrix.apply(&left, &mut self.output);
-        let divergence = 0.5 * dot(&left, &self.output);
-        self.input = left;
-        divergence
     }
 }
 

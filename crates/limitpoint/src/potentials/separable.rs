@@ -2,7 +2,7 @@
 
 use super::blocks::Trainable;
 use super::power::{power_norm, streaming_log_sum_exp};
-use super::{Entries, HorizonBounds, MirrorPotential, PotentialError, root};
+use super::{Conjugate, Entries, Horizon, HorizonBounds, MirrorMap, PotentialError, root};
 use crate::numeric::{CompensatedSum, integrate};
 use crate::params::ParamLayout;
 
@@ -22,7 +22,7 @@ pub enum Domain {
 ///
 /// ```
 /// use limitpoint::params::ParamLayout;
-/// use limitpoint::potentials::{MirrorPotential, ScalarPotential, Separable};
+/// use limitpoint::potentials::{Conjugate, Horizon, ScalarPotential, Separable};
 ///
 /// struct Quartic; // r(t) = t⁴/4
 /// impl ScalarPotential for Quartic {
@@ -137,7 +137,7 @@ fn total(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     if sum.value().is_finite() { sum.value() } else { terms.sum() }
 }
 
-impl<P: ScalarPotential> MirrorPotential for Separable<P> {
+impl<P: ScalarPotential> MirrorMap for Separable<P> {
     fn value(&mut self, theta: &[f64]) -> f64 {
         total(self.place.entries(theta).map(|t| self.scalar.value(t)))
     }
@@ -156,57 +156,6 @@ impl<P: ScalarPotential> MirrorPotential for Separable<P> {
 
     fn inverse_hessian_action(&mut self, theta: &[f64], v: &[f64], out: &mut [f64]) {
         self.place.map2(theta, v, out, |t, x| if x == 0.0 { 0.0 } else { x / self.scalar.curvature(t) });
-    }
-
-    fn conjugate_at(&mut self, theta: &[f64]) -> f64 {
-        total(self.place.entries(theta).map(|t| self.scalar.conjugate(t)))
-    }
-
-    fn log_conjugate_at(&mut self, theta: &[f64]) -> f64 {
-        streaming_log_sum_exp(self.place.entries(theta).map(|t| self.scalar.log_conjugate(t)))
-    }
-
-    fn conjugate_by_block(&mut self, theta: &[f64], out: &mut Vec<f64>) {
-        out.clear();
-        for block in &self.place.blocks {
-            out.push(total(theta[block.range()].iter().map(|&t| self.scalar.conjugate(t))));
-        }
-    }
-
-    fn conjugate_of_entries(&mut self, block: usize, theta: &[f64], entries: Entries) -> Option<f64> {
-        let slice = &theta[self.place.blocks.get(block)?.range()];
-        let mut sum = CompensatedSum::default();
-        for index in entries.indices() {
-            sum.add(self.scalar.conjugate(*slice.get(index)?));
-        }
-        Some(sum.value())
-    }
-
-    fn degree(&self) -> f64 {
-        self.scalar.degree()
-    }
-
-    fn degrees_by_block(&self) -> &[f64] {
-        &self.degrees
-    }
-
-    fn horizon(&mut self, theta: &[f64]) -> f64 {
-        self.horizon_of(self.place.entries(theta))
-    }
-
-    fn horizons_by_block(&mut self, theta: &[f64], out: &mut Vec<f64>) {
-        out.clear();
-        for block in &self.place.blocks {
-            out.push(self.horizon_of(theta[block.range()].iter().copied()));
-        }
-    }
-
-    fn curvature_slack(&mut self, theta: &[f64]) -> f64 {
-        total(self.place.entries(theta).map(|t| self.scalar.slack(t)))
-    }
-
-    fn horizon_bounds(&self) -> Option<HorizonBounds> {
-        self.scalar.horizon_bounds(self.place.count)
     }
 
     fn check_domain(&self, theta: &[f64]) -> Result<(), PotentialError> {
@@ -235,6 +184,61 @@ impl<P: ScalarPotential> MirrorPotential for Separable<P> {
     fn bregman_divergence(&mut self, a: &[f64], b: &[f64]) -> f64 {
         let pairs = self.place.entries(a).zip(self.place.entries(b));
         total(pairs.map(|(x, y)| self.scalar.bregman(x, y)))
+    }
+}
+
+impl<P: ScalarPotential> Conjugate for Separable<P> {
+    fn conjugate_at(&mut self, theta: &[f64]) -> f64 {
+        total(self.place.entries(theta).map(|t| self.scalar.conjugate(t)))
+    }
+
+    fn log_conjugate_at(&mut self, theta: &[f64]) -> f64 {
+        streaming_log_sum_exp(self.place.entries(theta).map(|t| self.scalar.log_conjugate(t)))
+    }
+
+    fn conjugate_by_block(&mut self, theta: &[f64], out: &mut Vec<f64>) {
+        out.clear();
+        for block in &self.place.blocks {
+            out.push(total(theta[block.range()].iter().map(|&t| self.scalar.conjugate(t))));
+        }
+    }
+
+    fn conjugate_of_entries(&mut self, block: usize, theta: &[f64], entries: Entries) -> Option<f64> {
+        let slice = &theta[self.place.blocks.get(block)?.range()];
+        let mut sum = CompensatedSum::default();
+        for index in entries.indices() {
+            sum.add(self.scalar.conjugate(*slice.get(index)?));
+        }
+        Some(sum.value())
+    }
+}
+
+impl<P: ScalarPotential> Horizon for Separable<P> {
+    fn degree(&self) -> f64 {
+        self.scalar.degree()
+    }
+
+    fn degrees_by_block(&self) -> &[f64] {
+        &self.degrees
+    }
+
+    fn horizon(&mut self, theta: &[f64]) -> f64 {
+        self.horizon_of(self.place.entries(theta))
+    }
+
+    fn horizons_by_block(&mut self, theta: &[f64], out: &mut Vec<f64>) {
+        out.clear();
+        for block in &self.place.blocks {
+            out.push(self.horizon_of(theta[block.range()].iter().copied()));
+        }
+    }
+
+    fn curvature_slack(&mut self, theta: &[f64]) -> f64 {
+        total(self.place.entries(theta).map(|t| self.scalar.slack(t)))
+    }
+
+    fn horizon_bounds(&self) -> Option<HorizonBounds> {
+        self.scalar.horizon_bounds(self.place.count)
     }
 }
 

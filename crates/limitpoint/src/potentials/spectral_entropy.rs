@@ -1,7 +1,7 @@
 //! The von Neumann entropy of positive definite matrices.
 
 use super::blocks::Trainable;
-use super::{Entries, Entropy, HorizonBounds, MirrorPotential, PotentialError, ScalarPotential};
+use super::{Conjugate, Entries, Entropy, Horizon, HorizonBounds, MirrorMap, PotentialError, ScalarPotential};
 use crate::linalg::{Eigen, dot, matmul, matmul_nt, matmul_tn, max_abs};
 use crate::numeric::compensated_sum;
 use crate::params::ParamLayout;
@@ -161,7 +161,7 @@ fn trace(matrix: &[f64], size: usize) -> f64 {
     compensated_sum(matrix.iter().step_by(size + 1).copied())
 }
 
-impl MirrorPotential for SpectralEntropy {
+impl MirrorMap for SpectralEntropy {
     fn value(&mut self, theta: &[f64]) -> f64 {
         let mut sum = 0.0;
         for (worker, block) in self.workers.iter_mut().zip(&self.place.blocks) {
@@ -191,43 +191,6 @@ impl MirrorPotential for SpectralEntropy {
         self.each(out, |worker, range, slice| {
             worker.divided_difference_action(&theta[range.clone()], &v[range], true, slice);
         });
-    }
-
-    fn conjugate_at(&mut self, theta: &[f64]) -> f64 {
-        self.place.blocks.iter().map(|block| trace(&theta[block.range()], block.rows)).sum()
-    }
-
-    fn conjugate_by_block(&mut self, theta: &[f64], out: &mut Vec<f64>) {
-        out.clear();
-        out.extend(self.place.blocks.iter().map(|block| trace(&theta[block.range()], block.rows)));
-    }
-
-    fn conjugate_of_entries(&mut self, _block: usize, _theta: &[f64], _entries: Entries) -> Option<f64> {
-        None
-    }
-
-    fn degree(&self) -> f64 {
-        1.0
-    }
-
-    fn degrees_by_block(&self) -> &[f64] {
-        &self.degrees
-    }
-
-    fn horizon(&mut self, theta: &[f64]) -> f64 {
-        self.conjugate_at(theta)
-    }
-
-    fn horizons_by_block(&mut self, theta: &[f64], out: &mut Vec<f64>) {
-        self.conjugate_by_block(theta, out);
-    }
-
-    fn curvature_slack(&mut self, _theta: &[f64]) -> f64 {
-        0.0
-    }
-
-    fn horizon_bounds(&self) -> Option<HorizonBounds> {
-        Some(HorizonBounds { factor: 1.0, offset: 0.0 })
     }
 
     fn check_domain(&self, theta: &[f64]) -> Result<(), PotentialError> {
@@ -262,6 +225,47 @@ impl MirrorPotential for SpectralEntropy {
     fn bregman_divergence(&mut self, a: &[f64], b: &[f64]) -> f64 {
         let blocks = self.workers.iter_mut().zip(&self.place.blocks);
         blocks.map(|(worker, block)| worker.divergence(&a[block.range()], &b[block.range()])).sum()
+    }
+}
+
+impl Conjugate for SpectralEntropy {
+    fn conjugate_at(&mut self, theta: &[f64]) -> f64 {
+        self.place.blocks.iter().map(|block| trace(&theta[block.range()], block.rows)).sum()
+    }
+
+    fn conjugate_by_block(&mut self, theta: &[f64], out: &mut Vec<f64>) {
+        out.clear();
+        out.extend(self.place.blocks.iter().map(|block| trace(&theta[block.range()], block.rows)));
+    }
+
+    fn conjugate_of_entries(&mut self, _block: usize, _theta: &[f64], _entries: Entries) -> Option<f64> {
+        None
+    }
+}
+
+impl Horizon for SpectralEntropy {
+    fn degree(&self) -> f64 {
+        1.0
+    }
+
+    fn degrees_by_block(&self) -> &[f64] {
+        &self.degrees
+    }
+
+    fn horizon(&mut self, theta: &[f64]) -> f64 {
+        self.conjugate_at(theta)
+    }
+
+    fn horizons_by_block(&mut self, theta: &[f64], out: &mut Vec<f64>) {
+        self.conjugate_by_block(theta, out);
+    }
+
+    fn curvature_slack(&mut self, _theta: &[f64]) -> f64 {
+        0.0
+    }
+
+    fn horizon_bounds(&self) -> Option<HorizonBounds> {
+        Some(HorizonBounds { factor: 1.0, offset: 0.0 })
     }
 }
 

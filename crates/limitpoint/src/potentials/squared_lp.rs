@@ -4,7 +4,7 @@ use super::blocks::Trainable;
 use super::power::{Power, power_norm};
 use super::power_smoothed::PowerSmoothed;
 use super::quadratic::check_finite;
-use super::{Entries, HorizonBounds, MirrorPotential, PotentialError, ScalarPotential};
+use super::{Conjugate, Entries, Horizon, HorizonBounds, MirrorMap, PotentialError, ScalarPotential};
 use crate::linalg::{max_abs, sign};
 use crate::params::ParamLayout;
 
@@ -103,7 +103,7 @@ impl SquaredLp {
     }
 }
 
-impl MirrorPotential for SquaredLp {
+impl MirrorMap for SquaredLp {
     fn value(&mut self, theta: &[f64]) -> f64 {
         let norm = self.norm(theta);
         0.5 * norm * norm
@@ -141,6 +141,22 @@ impl MirrorPotential for SquaredLp {
         self.place.scatter(&self.work, out);
     }
 
+    fn check_domain(&self, theta: &[f64]) -> Result<(), PotentialError> {
+        check_finite("squared-lp", theta, &self.place)
+    }
+
+    fn bregman_divergence(&mut self, a: &[f64], b: &[f64]) -> f64 {
+        let (left, right) = (self.norm(a), self.norm(b));
+        let radial = 0.5 * (left - right) * (left - right);
+        if left == 0.0 || right == 0.0 {
+            return radial;
+        }
+        let pairs = self.place.entries(a).zip(self.place.entries(b));
+        radial + left * right * pairs.map(|(x, y)| self.entry.bregman(x / left, y / right)).sum::<f64>()
+    }
+}
+
+impl Conjugate for SquaredLp {
     fn conjugate_at(&mut self, theta: &[f64]) -> f64 {
         self.value(theta)
     }
@@ -165,7 +181,9 @@ impl MirrorPotential for SquaredLp {
     fn is_block_separable(&self) -> bool {
         self.p == 2.0 || self.place.blocks.len() <= 1
     }
+}
 
+impl Horizon for SquaredLp {
     fn degree(&self) -> f64 {
         2.0
     }
@@ -195,20 +213,6 @@ impl MirrorPotential for SquaredLp {
 
     fn horizon_bounds(&self) -> Option<HorizonBounds> {
         Some(HorizonBounds { factor: 1.0, offset: 0.0 })
-    }
-
-    fn check_domain(&self, theta: &[f64]) -> Result<(), PotentialError> {
-        check_finite("squared-lp", theta, &self.place)
-    }
-
-    fn bregman_divergence(&mut self, a: &[f64], b: &[f64]) -> f64 {
-        let (left, right) = (self.norm(a), self.norm(b));
-        let radial = 0.5 * (left - right) * (left - right);
-        if left == 0.0 || right == 0.0 {
-            return radial;
-        }
-        let pairs = self.place.entries(a).zip(self.place.entries(b));
-        radial + left * right * pairs.map(|(x, y)| self.entry.bregman(x / left, y / right)).sum::<f64>()
     }
 }
 

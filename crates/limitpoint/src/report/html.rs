@@ -29,33 +29,60 @@ const SCRIPT: [&str; 5] = [
 /// assert!(page.contains("<h1>Which margin? &lt;1&gt;</h1>"));
 /// ```
 pub fn html(record: &ExperimentRecord, analysis: &Analysis) -> String {
-    let data = serde_json::to_string(&PageData::new(record, analysis)).unwrap_or_else(|_| "null".to_owned());
-    let title = if record.title.is_empty() { &record.name } else { &record.title };
-    fill(
-        PAGE,
-        &[
-            ("title", &escape(title)),
-            ("style", STYLE),
-            ("description", &paragraphs(&record.description)),
-            ("facts", &facts(record)),
-            ("standing", &standing(analysis)),
-            ("failures", &failures(&analysis.failure_kinds, record.runs.len())),
-            ("findings", &findings(&analysis.findings)),
-            ("summary", &summary(record, analysis)),
-            ("certificates", &certificates(&record.runs)),
-            ("citation", &citation(record)),
-            ("config", &config(&record.config)),
-            ("runs", &runs(&record.runs)),
-            ("data", &script_safe(&data)),
-            ("plotly", PLOTLY),
-            ("script", &SCRIPT.join("\n")),
-        ],
-    )
+    page(record, analysis, "report", &parts(record, analysis), "", "")
+}
+
+/// What a page shows besides its plots, by the places in the template.
+pub(super) fn parts(record: &ExperimentRecord, analysis: &Analysis) -> Vec<(&'static str, String)> {
+    vec![
+        ("facts", facts(record)),
+        ("standing", standing(analysis)),
+        ("failures", failures(&analysis.failure_kinds, record.runs.len())),
+        ("findings", findings(&analysis.findings)),
+        ("summary", summary(record, analysis)),
+        ("certificates", certificates(&record.runs)),
+        ("runs", runs(&record.runs)),
+    ]
+}
+
+/// What the script draws, as JSON.
+pub(super) fn plot_data(record: &ExperimentRecord, analysis: &Analysis) -> String {
+    serde_json::to_string(&PageData::new(record, analysis)).unwrap_or_else(|_| "null".to_owned())
+}
+
+/// The page; `policy` is what it may do beyond showing what it carries, `script` what it does then.
+pub(super) fn page(
+    record: &ExperimentRecord,
+    analysis: &Analysis,
+    kind: &str,
+    parts: &[(&'static str, String)],
+    policy: &str,
+    script: &str,
+) -> String {
+    let title = escape(if record.title.is_empty() { &record.name } else { &record.title });
+    let (description, citation) = (paragraphs(&record.description), citation(record));
+    let (config, data) = (config(&record.config), script_safe(&plot_data(record, analysis)));
+    let script = SCRIPT.join("\n") + script;
+    let mut values: Vec<(&str, &str)> = parts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    values.extend([
+        ("title", title.as_str()),
+        ("kind", kind),
+        ("policy", policy),
+        ("style", STYLE),
+        ("description", &description),
+        ("citation", &citation),
+        ("config", &config),
+        ("data", &data),
+        ("plotly", PLOTLY),
+        ("script", &script),
+        ("work", ""),
+    ]);
+    fill(PAGE, &values)
 }
 
 /// Replaces every `{{name}}` of a template; what is put in is not looked at again, so text of a record cannot name a
 /// place. Unknown names stay.
-pub(super) fn fill(template: &str, values: &[(&str, &str)]) -> String {
+pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut page = String::with_capacity(template.len() + values.iter().map(|(_, value)| value.len()).sum::<usize>());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {
@@ -79,7 +106,7 @@ pub(super) fn fill(template: &str, values: &[(&str, &str)]) -> String {
 }
 
 /// Text as it may stand between tags and in quoted attributes.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -1,7 +1,7 @@
 //! What people read: an experiment as one page, and as figures for papers.
 //!
-//! Nothing here computes: every number is finished in the records of [`crate::experiments`], [`crate::claims`],
-//! [`mod@crate::fingerprint`] and [`crate::potentials`], and a report only arranges them.
+//! Nothing here computes: every number is finished in the records of [`crate::experiments`], [`mod@crate::fingerprint`]
+//! and [`crate::potentials`], and a report only arranges them.
 //!
 //! | file | holds |
 //! |---|---|
@@ -11,38 +11,46 @@
 //! | `page_data.rs` | what the page's script draws, as JSON |
 //! | `budget.rs` | how much of it fits on a page |
 //! | `sheet.rs` | what the pages without a script share |
-//! | `gallery.rs` | claims of the papers with their verdicts and figures, on one page |
+//! | `sketch.rs` | figures as finished numbers |
+//! | `robust_accuracy.rs` | the band between certified and attacked robustness |
 //! | `fingerprints.rs` | fingerprints of optimisers on one page |
 //! | `horizons.rs` | what a potential tends to, on one page |
 //! | `robustness.rs` | how far the nearest mistakes of trained models are, on one page |
 //! | `svg/` | figures for papers |
+//! | `live.rs` | the page that follows runs: the same, and who is at work |
 //! | `assets/page.html`, `assets/style.css` | the skeleton and its style |
 //! | `assets/report.js` | state, colours, sections, the order of drawing, the cursor shared by all plots |
 //! | `assets/controls.js` | theme and controls |
 //! | `assets/plots.js` | curves over time |
 //! | `assets/sweeps.js` | final values against what a sweep varies |
 //! | `assets/pictures.js` | histograms, paths of directions, decision regions, learned features |
+//! | `assets/live.js` | what follows: asks for what is new when the server says so |
 //! | `assets/plotly-cartesian.min.js` | the drawing library, with its licence beside it |
 
 mod budget;
 mod fingerprints;
-mod gallery;
 mod horizons;
 mod html;
+mod live;
 mod page_data;
 mod picture;
 mod reference_page;
+mod robust_accuracy;
 mod robustness;
 mod sheet;
+mod sketch;
 mod svg;
 mod tables;
 
 pub use fingerprints::fingerprints;
-pub use gallery::gallery;
 pub use horizons::horizon_page;
-pub use html::html;
+pub use html::{escape, fill, html};
+pub use live::{live_html, live_parts};
 pub use reference_page::reference_page;
+pub use robust_accuracy::robust_accuracy;
 pub use robustness::{robustness_figures, robustness_page};
+pub use sheet::Sheet;
+pub use sketch::{Brackets, Cloud, Curve, Dot, Sketch};
 pub use svg::{Figure, figures, radar_figure, sketch_figure};
 
 #[cfg(test)]

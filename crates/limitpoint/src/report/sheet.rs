@@ -6,15 +6,19 @@ const PAGE: &str = include_str!("assets/sheet.html");
 const SHARED: &str = concat!(include_str!("assets/style.css"), include_str!("assets/gallery.css"));
 
 /// A page that loads nothing; all of it is HTML already, except the style.
-pub(super) struct Sheet<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Sheet<'a> {
     /// What stands beside the name of the program.
     pub kind: &'a str,
+    /// In the title bar of the browser.
     pub title: &'a str,
+    /// Above everything.
     pub heading: &'a str,
     /// Rules of this page alone.
     pub style: &'a str,
     /// Items of a list; the version comes last.
     pub facts: &'a str,
+    /// What follows the facts.
     pub content: &'a str,
 }
 

@@ -5,7 +5,7 @@ use crate::data::{Dataset, Inputs};
 use crate::diagnostics::{DescentMargin, feature_bound, sparse_feature_bound};
 use crate::linalg::norm2;
 use crate::losses::LossSpec;
-use crate::models::{MarginMap, ModelSpec, Shape, SphereBounds};
+use crate::models::{ModelSpec, SphereBounds};
 use crate::norms::NormSpec;
 use crate::objective::{Objective, Reduction};
 
@@ -49,9 +49,7 @@ impl AdmissibleDescent {
             Inputs::Sparse(inputs) => sparse_feature_bound(inputs, &NormSpec::L2)?,
             Inputs::Dense(inputs) => feature_bound(inputs, &mut *NormSpec::L2.build_vector(inputs.cols)?),
         };
-        let shape = Shape::vector(data.dimension());
-        let architecture = model.architecture(&shape, MarginMap::new(&data.targets).outputs()).ok();
-        let bounds = architecture.and_then(|architecture| architecture.sphere_bounds(longest));
+        let bounds = model.architecture_on(data).ok().and_then(|architecture| architecture.sphere_bounds(longest));
         let (Some(bounds), Some(degree)) = (bounds, objective.homogeneity().map(|homogeneity| homogeneity.degree))
         else {
             return refuse("the model is not homogeneous in all of its weights; drop biases and frozen layers".into());

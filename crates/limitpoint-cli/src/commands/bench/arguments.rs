@@ -6,6 +6,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use limitpoint::experiments::{NetworkShape, WorkloadSpec};
 
+use super::conv::ConvCase;
 use crate::args::Format;
 use crate::values;
 
@@ -31,6 +32,9 @@ pub struct Bench {
     /// Engines to compare workloads and shapes with, all that the Python has by default; may be repeated.
     #[arg(long = "engine", value_name = "ENGINE", value_enum, requires = "python")]
     pub engines: Vec<Engine>,
+    /// Which of the networks of `conv` to measure, all by default; may be repeated.
+    #[arg(long = "case", value_name = "CASE", value_enum)]
+    pub cases: Vec<ConvCase>,
     /// Seconds per measurement.
     #[arg(long, default_value_t = 2.0, value_parser = values::positive)]
     pub seconds: f64,
@@ -70,6 +74,8 @@ pub enum Contest {
     /// All runs of A Figure 1 against PyTorch.
     #[value(name = "figure-1")]
     Figure1,
+    /// Networks of images against PyTorch and JAX.
+    Conv,
     /// Mini-batches on images of MNIST's size against PyTorch.
     Epoch,
 }
@@ -96,6 +102,7 @@ pub enum Subject {
     Attack,
     Figure1,
     Epoch,
+    Conv,
 }
 
 impl Engine {
@@ -130,13 +137,19 @@ impl Bench {
             [Contest::Attack] => Subject::Attack,
             [Contest::Figure1] => Subject::Figure1,
             [Contest::Epoch] => Subject::Epoch,
+            [Contest::Conv] => Subject::Conv,
             several => match several.iter().map(|contest| contest.workload()).collect() {
                 Some(workloads) => Subject::Workloads(workloads),
                 None => {
-                    bail!("attack, epoch, figure-1 and solve are measured alone; ask for one of them, or for W1 to W4")
+                    bail!(
+                        "attack, conv, epoch, figure-1 and solve are measured alone; ask for one of them, or for W1 to W4"
+                    )
                 }
             },
         };
+        if !self.cases.is_empty() && !matches!(subject, Subject::Conv) {
+            bail!("--case goes with conv, as in: limitpoint bench conv --case mnist-f32");
+        }
         if self.scaling && !matches!(subject, Subject::Workloads(_)) {
             bail!("--scaling goes with the workloads W1 to W4");
         }

@@ -7,10 +7,10 @@
 use std::path::Path;
 use std::time::Instant;
 
-use limitpoint::claims::{Lab, Scale};
 use limitpoint::data::Dataset;
 use limitpoint::driver::Process;
 use limitpoint::experiments::Task;
+use limitpoint_claims::{Lab, Scale};
 use serde::Serialize;
 
 use super::peer::{Answer, Peer, write_numbers};

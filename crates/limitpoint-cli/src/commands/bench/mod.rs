@@ -2,6 +2,7 @@
 
 mod arguments;
 mod attack;
+mod conv;
 mod epoch;
 mod figure_1;
 mod peer;
@@ -34,6 +35,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
         }
         Subject::Solve => solve::measure(bench, &folder).and_then(|lines| show(bench, &lines, &solve::text(&lines))),
         Subject::Attack => attack::measure(bench, &folder).and_then(|lines| show(bench, &lines, &attack::text(&lines))),
+        Subject::Conv => conv::measure(bench, &folder).and_then(|lines| show(bench, &lines, &conv::text(&lines))),
         Subject::Figure1 => {
             figure_1::measure(bench, &folder).and_then(|lines| show(bench, &lines, &figure_1::text(&lines)))
         }

@@ -59,7 +59,7 @@ pub struct Source {
 
 impl Source {
     /// The examples; the targets of a file are read as `task` says.
-    fn load(&self, task: Task) -> anyhow::Result<Dataset> {
+    pub fn load(&self, task: Task) -> anyhow::Result<Dataset> {
         let path = Path::new(&self.data);
         let streams = Streams::new(self.seed);
         if path.exists() || FileFormat::of(path).is_ok() {

@@ -177,8 +177,7 @@ pub fn polish(
     settings.check()?;
     // the rows of the tangent problem are dense, whatever the inputs are
     data.dense().map_err(|error| CertificateError::from(ReferenceError::from(error)))?;
-    let outputs = crate::models::MarginMap::new(&data.targets).outputs();
-    let mut model = cpu::bind(spec, &data.inputs, outputs, Compute::default())?;
+    let mut model = cpu::bind_to(spec, data, Compute::default())?;
     let mut measure = norm.build(model.layout())?;
     let margin_before = normalised_margin(&mut *model, data, params, &mut *measure)?;
     let slopes = Slopes::Clarke { tolerance: settings.kink_tolerance };

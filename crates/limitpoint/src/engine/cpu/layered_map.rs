@@ -148,7 +148,7 @@ fn product<'a, T: Real>(
 ) -> Product<'a, T> {
     let weights = Rows { start: matrix.as_ptr(), row: depth, step: 1 };
     let bias = bias.map(|bias| Raw(bias.as_ptr()));
-    Product { rows, weights, bias, input, panels: 0..input.count(), out: RawPanels::new(out) }
+    Product { rows: 0..rows, weights, bias, input, panels: 0..input.count(), out: RawPanels::new(out) }
 }
 
 /// a = σ(z).

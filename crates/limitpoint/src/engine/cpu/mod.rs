@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | dense layers with activations between them | dense | [`DenseNetwork`], which chooses its ways in `dense/plan.rs` |
 //! | one dense layer | sparse | [`SparseLinear`] |
+//! | convolutions and pools too | dense | [`ImageNetwork`] |
 //! | a diagonal product | dense | [`DiagonalNetwork`] |
 //! | a product of matrices | dense | [`MatrixModel`] |
 //! | a Mexican hat | dense | [`MexicanHat`] |
@@ -12,6 +13,7 @@
 
 mod dense;
 mod diagonal;
+mod image;
 mod input_map;
 mod layered_map;
 mod matrix;
@@ -25,6 +27,7 @@ mod tests;
 
 pub use dense::DenseNetwork;
 pub use diagonal::DiagonalNetwork;
+pub use image::ImageNetwork;
 pub use input_map::InputMap;
 pub use layered_map::LayeredMap;
 pub use matrix::MatrixModel;
@@ -32,7 +35,7 @@ pub use mexican_hat::MexicanHat;
 pub use sparse_linear::SparseLinear;
 
 use super::{Compute, Engine, Evaluator, Precision, Tangents};
-use crate::data::InputsView;
+use crate::data::{Dataset, InputsView};
 use crate::linalg::Matrix;
 use crate::models::{Architecture, Layer, ModelError, ModelSpec, Shape};
 
@@ -69,6 +72,10 @@ impl Cpu {
             [Layer::MexicanHat { degree, exponent }] => {
                 Box::new(MexicanHat::new(architecture, inputs, *degree, *exponent))
             }
+            layers if layers.iter().any(Layer::is_of_images) => match self.0.precision {
+                Precision::F64 => Box::new(ImageNetwork::<f64>::new(architecture, inputs, self.0.threads)?),
+                Precision::F32 => Box::new(ImageNetwork::<f32>::new(architecture, inputs, self.0.threads)?),
+            },
             _ => match self.0.precision {
                 Precision::F64 => Box::new(DenseNetwork::<f64>::new(architecture, inputs, self.0.threads)?),
                 Precision::F32 => Box::new(DenseNetwork::<f32>::new(architecture, inputs, self.0.threads)?),
@@ -96,6 +103,11 @@ pub fn bind<'a>(
         return Err(ModelError::EmptyInputs { rows: inputs.rows(), cols: inputs.cols() });
     }
     Cpu(compute).tangents(&spec.architecture(&Shape::vector(inputs.cols()), outputs)?, inputs)
+}
+
+/// Binds a model to the inputs of a dataset, with the outputs its targets need.
+pub fn bind_to(spec: &ModelSpec, data: &Dataset, compute: Compute) -> Result<Box<dyn Tangents>, ModelError> {
+    Cpu(compute).tangents(&spec.architecture_on(data)?, (&data.inputs).into())
 }
 
 /// The rows of its inputs that a small model looks at.

@@ -73,7 +73,8 @@ impl<T: Real> WithSimd for Products<'_, T> {
             into_panels(simd, 0..rows, depth, operand, bias, b, 0..b.count(), waiting, &mut collect);
             assert!(collect.tiles > 0);
             let mut collect = Collect { out: gradient, cols, width: b.width(), tiles: 0 };
-            weight_rows(simd, 0..rows, (d.data().as_ptr(), d), b, 0..b.count(), &mut collect);
+            let waiting = Waiting::in_panels(room.as_mut_ptr(), rows, b.width());
+            weight_rows(simd, 0..rows, (d.data().as_ptr(), d), b, 0..b.count(), waiting, &mut collect);
         }
         outs
     }
@@ -84,7 +85,7 @@ fn check<T: Real>() {
     let number = |i: usize| ((i * 7 + i / 11) % 9) as f64 - 4.0;
     for registers in 1..=8 {
         for short in [0, 1] {
-            for (rows, depth) in [(1, 3), (8, 1), (19, 40), (7, DEPTH + 5), (12, 3 * DEPTH)] {
+            for (rows, depth) in [(1, 3), (8, 1), (19, 40), (7, DEPTH + 5), (12, 3 * DEPTH), (9, FEW + 70)] {
                 let cols = registers * lanes::<T>() - short;
                 if cols == 0 {
                     continue;
@@ -129,5 +130,15 @@ fn passes_cover_all_panels_and_leave_no_register_alone_beside_a_panel() {
         // a thread's part that ends before the lonely register
         let part: Vec<usize> = in_passes(&b, 0..b.count() - 1).flatten().collect();
         assert_eq!(part, (0..b.count() - 1).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn blocks_cover_all_rows_and_begin_at_whole_tiles() {
+    for (rows, depth) in [(0..0, 5), (3..70, 1), (0..1500, 2000), (16..1037, 100_000), (0..7, 1 << 20)] {
+        let blocks: Vec<Range<usize>> = row_blocks::<f64>(rows.clone(), depth).collect();
+        assert_eq!(blocks.iter().cloned().flatten().collect::<Vec<_>>(), rows.clone().collect::<Vec<_>>());
+        assert!(blocks.iter().all(|block| (block.start - rows.start).is_multiple_of(8) && !block.is_empty()));
+        assert_eq!(blocks.len() > 1, rows.len() * depth * 8 > STAYS && rows.len() > 32, "{rows:?} x {depth}");
     }
 }

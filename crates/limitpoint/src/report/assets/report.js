@@ -5,7 +5,7 @@ const root = document.documentElement;
 const data = JSON.parse(document.getElementById('data').textContent);
 const state = { x: 'step', seeds: 'band', setting: 0, hidden: new Set() };
 /** A sweep too large to show at once is shown one setting at a time; chips and colours are then those of optimisers. */
-const oneByOne = data?.one_by_one ?? false;
+let oneByOne = data?.one_by_one ?? false;
 /** Everything Plotly draws. */
 const plots = [];
 /** Functions that redraw everything else after a change of theme or of the groups shown. */
@@ -16,6 +16,12 @@ const narrow = () => innerWidth < 680;
 function start() {
   if (!data) return;
   prepareTheme();
+  build();
+  followPointer();
+}
+
+/** Everything that depends on the data, but for the parts that come as HTML. */
+function build() {
   fillSwatches(document);
   if (data.groups.length > 0) {
     addControls();
@@ -28,7 +34,6 @@ function start() {
     if (plots.length === 0 && painters.length === 0) document.getElementById('controls').remove();
   }
   addContents();
-  followPointer();
   refresh();
 }
 

@@ -1,14 +1,14 @@
-//! Sketches of claims as figures: curves and points in a plane.
+//! Sketches as figures: curves and points in a plane.
 
 use super::axis::Axis;
 use super::plot::{Cloud, Mark, Plot, Series};
 use super::{Figure, canvas};
-use crate::claims::Sketch;
+use crate::report::Sketch;
 
 /// Draws a sketch; nothing if it has no finite point.
 ///
 /// ```
-/// use limitpoint::claims::Sketch;
+/// use limitpoint::report::Sketch;
 /// use limitpoint::report::sketch_figure;
 /// let sketch = Sketch::new("line", "A line", "x", "y").curve("y = x²", vec![[0.0, 0.0], [1.0, 1.0], [2.0, 4.0]]);
 /// assert!(sketch_figure(&sketch).unwrap().svg.starts_with("<svg"));

@@ -8,7 +8,7 @@ use super::raw::{Raw, RawPanels};
 use super::signals::{Backward, Source, WeightGradient};
 use super::target::{Seen, StoreRows, Target};
 use super::{DenseNetwork, block_size, make_shared, share};
-use crate::linalg::tile::{Rows, weight_rows};
+use crate::linalg::tile::{Rows, Waiting, weight_rows};
 use crate::linalg::{Panels, Real};
 use crate::params::{Parameters, Update};
 
@@ -19,6 +19,7 @@ pub(super) struct HeadGradient<'a, T: Real> {
     pub turned: &'a Panels<T>,
     pub panels: Range<usize>,
     pub gradient: *mut f64,
+    pub waiting: *mut T,
 }
 // SAFETY: the gradient is written at this thread's columns only.
 unsafe impl<T: Real> Send for HeadGradient<'_, T> {}
@@ -29,8 +30,9 @@ impl<T: Real> WithSimd for HeadGradient<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let mut store = StoreRows::new(Target::Gradient(self.gradient), self.turned);
         let d = (self.cotangent.data().as_ptr(), self.cotangent);
+        let waiting = Waiting::in_panels(self.waiting, self.outputs, self.turned.width());
         // SAFETY: shapes agree by construction of the network.
-        unsafe { weight_rows(simd, 0..self.outputs, d, self.turned, self.panels, &mut store) }
+        unsafe { weight_rows(simd, 0..self.outputs, d, self.turned, self.panels, waiting, &mut store) }
     }
 }
 
@@ -95,7 +97,11 @@ impl<T: Real> DenseNetwork<T> {
             None => (RawPanels { start: std::ptr::null_mut(), rows: 0, width: 0 }, true),
         };
         let lowest_weights = step.or((!no_gradient).then(|| Target::Gradient(gradient.place(self.layers[0].weight))));
-        let lowest = if no_gradient { 0 } else { self.layers.iter().position(|layer| !layer.frozen).unwrap_or(0) };
+        let lowest = if no_gradient || self.wants_all_signals {
+            0
+        } else {
+            self.layers.iter().position(|layer| !layer.frozen).unwrap_or(0)
+        };
         let scale = self.scale;
         let fused = self.fused();
         let head = self.layers.len() - 1;
@@ -196,6 +202,7 @@ impl<T: Real> DenseNetwork<T> {
                 }
             }
         }
+        let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
         let turned = match self.hidden.last() {
             Some(hidden) => hidden.turned.as_ref().unwrap_or(&self.all.turned),
             None => &self.inputs().turned,
@@ -208,6 +215,7 @@ impl<T: Real> DenseNetwork<T> {
                 turned,
                 panels,
                 gradient: gradient.place(layer.weight),
+                waiting: waiting.place(0),
             });
         });
     }

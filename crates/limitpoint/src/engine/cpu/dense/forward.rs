@@ -7,7 +7,7 @@ use pulp::{Simd, WithSimd};
 use super::curves::{Curve, with_curve};
 use super::raw::{Raw, RawPanels, StorePanels, store_tile, transpose_rows};
 use super::{DenseNetwork, block_size, share};
-use crate::linalg::tile::{Finish, Rows, Tile, Waiting, in_passes, into_panels};
+use crate::linalg::tile::{Finish, Rows, Tile, Waiting, in_passes, into_panels, row_blocks};
 use crate::linalg::{Panels, Real};
 use crate::models::Activation;
 use crate::params::At;
@@ -136,13 +136,15 @@ impl<T: Real> WithSimd for Forward<'_, T> {
                     }
                 }
             }
-            for pass in in_passes(input, panels) {
-                let (bias, rows) = (bias.map(|b| b.0), rows.clone());
-                into_panels(simd, rows.clone(), depth, weights, bias, input, pass.clone(), waiting, &mut self);
-                // while the panel is still in the cache
-                if let (Some(output), Some(turned)) = (self.after.output, self.after.turned) {
-                    let width = input.width();
-                    transpose_rows(rows, pass.start * width..(pass.end * width).min(input.cols()), output, turned);
+            for rows in row_blocks::<T>(rows, depth) {
+                for pass in in_passes(input, panels.clone()) {
+                    let (bias, rows) = (bias.map(|b| b.0), rows.clone());
+                    into_panels(simd, rows.clone(), depth, weights, bias, input, pass.clone(), waiting, &mut self);
+                    // while the panel is still in the cache
+                    if let (Some(output), Some(turned)) = (self.after.output, self.after.turned) {
+                        let width = input.width();
+                        transpose_rows(rows, pass.start * width..(pass.end * width).min(input.cols()), output, turned);
+                    }
                 }
             }
         }
@@ -151,7 +153,7 @@ impl<T: Real> WithSimd for Forward<'_, T> {
 
 /// out = A · input + bias for the example panels `panels`: an output layer, or any layer of a map of inputs.
 pub(in crate::engine::cpu) struct Product<'a, T: Real> {
-    pub rows: usize,
+    pub rows: Range<usize>,
     pub weights: Rows<T>,
     pub bias: Option<Raw<T>>,
     pub input: &'a Panels<T>,
@@ -159,7 +161,7 @@ pub(in crate::engine::cpu) struct Product<'a, T: Real> {
     /// Panels (rows × examples), as wide as those of the input.
     pub out: RawPanels<T>,
 }
-// SAFETY: the pointers are used at this thread's panels only.
+// SAFETY: the pointers are used at this thread's rows and panels only.
 unsafe impl<T: Real> Send for Product<'_, T> {}
 
 impl<T: Real> WithSimd for Product<'_, T> {
@@ -172,7 +174,10 @@ impl<T: Real> WithSimd for Product<'_, T> {
         let waiting = Waiting::in_panels(self.out.start, self.out.rows, self.out.width);
         // SAFETY: weights, bias and `out` have these rows; the panels are this thread's.
         unsafe {
-            into_panels(simd, 0..self.rows, depth, self.weights, bias, input, self.panels, waiting, &mut store);
+            for rows in row_blocks::<T>(self.rows, depth) {
+                let panels = self.panels.clone();
+                into_panels(simd, rows, depth, self.weights, bias, input, panels, waiting, &mut store);
+            }
         }
     }
 }
@@ -282,7 +287,7 @@ impl<T: Real> DenseNetwork<T> {
         let arch = self.arch;
         share(&self.team, panels.len(), layer.inputs * layer.outputs * examples.len(), |blocks| {
             arch.dispatch(Product {
-                rows: layer.outputs,
+                rows: 0..layer.outputs,
                 weights: Rows { start: weights.at(layer.weight), row: layer.inputs, step: 1 },
                 bias: layer.bias.map(|offset| Raw(weights.at(offset))),
                 input,

@@ -1,6 +1,7 @@
 //! Looking into a dense network: per-example gradients, their Gram matrix, kinks.
 
 use super::DenseNetwork;
+use super::plan::LARGE;
 use crate::engine::{Evaluator, Kink, KinkColumn, Kinks, Tangents};
 use crate::linalg::{Matrix, Real, matmul_nt};
 
@@ -290,7 +291,7 @@ impl<T: Real> Kinks for DenseNetwork<T> {
             }
         };
         self.scored_in_shards = false;
-        if self.in_pieces() {
+        if self.in_pieces() || (self.in_shards() && self.bound.examples > LARGE) {
             self.forward_in_pieces(params.into(), look);
         } else {
             self.score_whole(params.into());

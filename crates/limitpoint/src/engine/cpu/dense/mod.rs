@@ -24,9 +24,11 @@ mod rounded;
 mod shards;
 mod signals;
 mod sparse;
+mod tail;
 mod target;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use pulp::Arch;
 
@@ -38,8 +40,8 @@ use self::rounded::Rounded;
 use self::shards::Shard;
 use self::sparse::Sparse;
 use crate::engine::{Bound, Evaluator, Tangents};
-use crate::linalg::tile::Waiting;
-use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team, lanes};
+use crate::linalg::tile::{FEW, Waiting};
+use crate::linalg::{Aligned, Matrix, PANEL_VECTORS, Panels, Real, SharedSlice, Team, lanes};
 use crate::models::{Architecture, ModelError};
 use crate::params::{At, Parameters, Update};
 
@@ -86,7 +88,7 @@ pub struct DenseNetwork<T: Real> {
     /// The factor in front of the output.
     scale: f64,
     plan: Plan,
-    team: Team,
+    team: Arc<Team>,
     arch: Arch,
     source: Matrix,
     all: Inputs<T>,
@@ -97,6 +99,8 @@ pub struct DenseNetwork<T: Real> {
     /// The examples of the batch.
     taken: Vec<usize>,
     in_batch: bool,
+    /// Whether back-signals go down to the inputs, below layers that are frozen too.
+    wants_all_signals: bool,
     /// Whether slopes are set at kinks.
     weighed: bool,
     /// Whether the last forward pass stored preactivations.
@@ -107,6 +111,7 @@ pub struct DenseNetwork<T: Real> {
     shaped: Option<usize>,
     hidden: Vec<Hidden<T>>,
     rounded: Rounded<T>,
+    /// Where the unfinished sums of a layer's products wait.
     waiting: Aligned<T>,
     /// See [`planar::Signs`].
     signs: Vec<u8>,
@@ -121,7 +126,7 @@ pub struct DenseNetwork<T: Real> {
 }
 
 /// Calls `work` with ranges that cover 0..`blocks`, on the whole team if the pass is worth it.
-fn share(team: &Team, blocks: usize, cost: usize, work: impl Fn(Range<usize>) + Sync) {
+pub(super) fn share(team: &Team, blocks: usize, cost: usize, work: impl Fn(Range<usize>) + Sync) {
     if cost < PARALLEL_FROM || team.threads() == 1 {
         work(0..blocks);
     } else {
@@ -134,8 +139,18 @@ fn block_size(units: usize) -> usize {
     units.div_ceil(16).next_multiple_of(8).max(16)
 }
 
+/// Numbers that can wait in the middle of a layer's products of this many examples.
+fn waiting_length<T: Real>(chain: &Chain, examples: usize) -> usize {
+    let sums = |stage: &Stage| match examples > FEW {
+        true => stage.outputs * stage.inputs.next_multiple_of(PANEL_VECTORS * lanes::<T>()),
+        false => 0,
+    };
+    let unfinished = |stage| sums(stage).max(stage.outputs * Waiting::<T>::row_length(lanes::<T>()));
+    chain.stages.iter().map(unfinished).max().unwrap_or(0)
+}
+
 /// An update of all parameters, shared out over the team.
-fn make_shared(team: &Team, params: &mut [f64], update: Update, gradient: &[f64]) {
+pub(super) fn make_shared(team: &Team, params: &mut [f64], update: Update, gradient: &[f64]) {
     assert_eq!(params.len(), gradient.len(), "a gradient is as long as the parameters");
     let (count, all) = (params.len(), SharedSlice::new(params));
     share(team, count.div_ceil(BLOCK), 4 * count, |blocks| {
@@ -161,12 +176,11 @@ impl<T: Real> DenseNetwork<T> {
     fn planned(architecture: &Architecture, chain: &Chain, plan: Plan, inputs: &Matrix, threads: usize) -> Self {
         let none = Matrix::zeros(0, inputs.cols);
         let sparse = (plan.lowest == Lowest::Sparse).then(|| Sparse::new(inputs.cols, chain.stages[0].outputs));
-        let most_units = chain.stages.iter().map(|stage| stage.outputs).max().unwrap_or(1);
         Self {
             bound: Bound::new(architecture, inputs.rows),
             scale: chain.scale,
             plan,
-            team: Team::new(threads),
+            team: Arc::new(Team::new(threads)),
             arch: Arch::new(),
             source: inputs.clone(),
             all: Inputs::new(if sparse.is_some() { &none } else { inputs }),
@@ -175,13 +189,14 @@ impl<T: Real> DenseNetwork<T> {
             shards: Vec::new(),
             taken: Vec::new(),
             in_batch: false,
+            wants_all_signals: false,
             weighed: false,
             kept: false,
             scored_in_shards: false,
             shaped: None,
             hidden: chain.hidden().iter().map(|_| Hidden::empty()).collect(),
             rounded: Rounded::new(architecture.layout().len()),
-            waiting: Aligned::zeros(most_units * Waiting::<T>::row_length(lanes::<T>())),
+            waiting: Aligned::zeros(waiting_length::<T>(chain, inputs.rows)),
             signs: Vec::new(),
             partial: Panels::zeros(0, 0),
             outer: Panels::zeros(0, 0),

@@ -72,14 +72,17 @@ impl<T: Real> DenseNetwork<T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::{Compute, Forward, cpu};
+    use super::super::chain::Chain;
+    use super::super::plan::{LARGE, Partition, Plan};
+    use super::*;
+    use crate::engine::{Compute, Forward, Tangents, cpu};
     use crate::linalg::{Matrix, add_scaled};
-    use crate::models::{Activation, Biases, ModelSpec, OutputScale};
+    use crate::models::{Activation, Biases, ModelSpec, OutputScale, Shape};
     use crate::numeric::Streams;
 
     #[test]
     fn a_large_batch_has_the_scores_and_gradients_of_its_parts() {
-        let examples = super::super::plan::LARGE + 7;
+        let examples = LARGE + 7;
         // the last is mostly zero
         for (features, widths, outputs) in [(5, vec![6, 9], 3), (5, vec![6], 1), (5, vec![], 2), (64, vec![6, 9], 3)] {
             let mut inputs = Matrix::zeros(examples, features);
@@ -94,8 +97,14 @@ mod tests {
                 frozen: Vec::new(),
                 output_scale: OutputScale::Factor(0.5),
             };
+            let architecture = spec.architecture(&Shape::vector(features), outputs).unwrap();
+            let chain = Chain::of(&architecture).unwrap();
+            let chosen = Plan::choose::<f64>(&chain, &inputs);
+            assert_eq!(chosen.partition == Partition::Pieces, features == 64, "{chosen:?}");
+            let pieces = Plan { partition: Partition::Pieces, ..chosen };
             for threads in [1, 2] {
-                let mut model = cpu::bind(&spec, &inputs, outputs, Compute { threads, ..Default::default() }).unwrap();
+                let mut network = DenseNetwork::<f64>::planned(&architecture, &chain, pieces, &inputs, threads);
+                let model: &mut dyn Tangents = &mut network;
                 let mut params = vec![0.0; model.layout().len()];
                 Streams::new(4).stream("init").fill_normal(&mut params);
                 let mut cotangent = vec![0.0; examples * outputs];

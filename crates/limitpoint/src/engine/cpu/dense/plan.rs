@@ -7,8 +7,8 @@
 //! | lowest layer | planar | preactivations are computed again instead of stored, in the setting of paper C | two inputs, one hidden layer, fused head |
 //! | lowest layer | sparse | zeros are skipped four rows at a time, weights move as their gradient is made | at most a quarter of 64 or more features is not zero, and another layer reads its output |
 //! | lowest layer | panels | – | otherwise |
-//! | examples | shards | each thread takes its examples through all layers, instead of waiting for units another core has just made | two or more hidden layers, 192 to 4096 examples, at most 131,072 parameters, dense inputs |
-//! | examples | pieces | hidden units stay in the cache; the backward pass repeats the forward pass | more than 4096 examples, not planar |
+//! | examples | shards | each thread takes its examples through all layers, instead of waiting for units another core has just made | dense inputs; 192 to 4096 examples, two or more hidden layers and at most 131,072 parameters, or more than 4096 examples whose hidden units and gradients fit in 512 MiB |
+//! | examples | pieces | hidden units stay in the cache and need no memory; the backward pass repeats the forward pass | more than 4096 examples otherwise, not planar |
 //! | examples | whole | – | otherwise |
 //!
 //! Batches that are selected, and passes with slopes set at kinks, go whole through the general kernels. None of the
@@ -29,6 +29,12 @@ pub(super) const SHARD: usize = 96;
 /// Most shards, and most parameters.
 const SHARDS: usize = 16;
 const PARAMETERS: usize = 1 << 17;
+/// Examples of a shard of a large batch, most of its shards, and most bytes of their hidden units and gradients.
+const LARGE_SHARD: usize = 320;
+const LARGE_SHARDS: usize = 64;
+const BYTES: usize = 512 << 20;
+/// Copies of a hidden unit's numbers: z, σ(z) and σ(z) turned.
+const COPIES: usize = 3;
 
 /// The way of the output layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,13 +82,19 @@ impl Plan {
         };
         let parameters: usize =
             chain.stages.iter().map(|s| s.outputs * (s.inputs + usize::from(s.bias.is_some()))).sum();
-        let shards = (inputs.rows / SHARD).min(SHARDS);
-        let shardable = hidden.len() > 1 && parameters <= PARAMETERS && lowest == Lowest::Panels && shards > 1;
-        let partition = match inputs.rows > LARGE {
-            true if lowest == Lowest::Planar => Partition::Whole,
-            true => Partition::Pieces,
-            false if shardable => Partition::Shards(shards),
-            false => Partition::Whole,
+        let partition = if inputs.rows > LARGE {
+            let shards = (inputs.rows / LARGE_SHARD).min(LARGE_SHARDS);
+            let units: usize = hidden.iter().map(|stage| stage.outputs).sum();
+            let bytes = COPIES * units * inputs.rows * size_of::<T>() + shards * parameters * size_of::<f64>();
+            match lowest {
+                Lowest::Planar => Partition::Whole,
+                Lowest::Panels if bytes <= BYTES => Partition::Shards(shards),
+                _ => Partition::Pieces,
+            }
+        } else {
+            let shards = (inputs.rows / SHARD).min(SHARDS);
+            let pays = hidden.len() > 1 && parameters <= PARAMETERS && lowest == Lowest::Panels && shards > 1;
+            if pays { Partition::Shards(shards) } else { Partition::Whole }
         };
         Self { head, lowest, partition }
     }

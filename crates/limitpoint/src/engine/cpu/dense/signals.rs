@@ -7,7 +7,9 @@ use pulp::{Simd, WithSimd};
 use super::curves::{Curve, with_curve};
 use super::raw::{Raw, RawPanels, RawTile};
 use super::target::{StoreRows, Target};
-use crate::linalg::tile::{Finish, NARROW, Rows, Tile, Waiting, into_panels, narrow_rows, weight_rows};
+use crate::linalg::tile::{
+    FEW, Finish, NARROW, Rows, Tile, Waiting, into_panels, narrow_rows, row_blocks, weight_rows,
+};
 use crate::linalg::{Panels, Real};
 use crate::models::Activation;
 
@@ -167,17 +169,20 @@ impl<T: Real> Backward<'_, T> {
                 let panels = 0..above.count();
                 // SAFETY: rows of this thread.
                 unsafe {
-                    into_panels(
-                        simd,
-                        rows.clone(),
-                        above.rows(),
-                        *weights,
-                        None,
-                        above,
-                        panels,
-                        Waiting::in_rows::<S>(self.waiting),
-                        &mut mask,
-                    );
+                    let waiting = Waiting::in_rows::<S>(self.waiting);
+                    for rows in row_blocks::<T>(rows.clone(), above.rows()) {
+                        into_panels(
+                            simd,
+                            rows,
+                            above.rows(),
+                            *weights,
+                            None,
+                            above,
+                            panels.clone(),
+                            waiting,
+                            &mut mask,
+                        );
+                    }
                 }
             }
         }
@@ -212,6 +217,7 @@ impl<T: Real> WithSimd for Backward<'_, T> {
         let row_bytes = self.shape.count() * self.signals.width * size_of::<T>();
         let input_bytes = self.weights.as_ref().map_or(0, |weights| size_of_val(weights.turned.data()));
         let chunk = ((input_bytes / 4).clamp(16 << 10, 512 << 10) / row_bytes.max(1)).max(8) & !7;
+        let chunk = if self.shape.cols() > FEW { self.rows.len().max(8) } else { chunk };
         let from_layer = matches!(self.source, Source::Layer { .. });
         if from_layer {
             // SAFETY: the network sized all buffers and gave this thread these rows.
@@ -235,7 +241,9 @@ impl<T: Real> WithSimd for Backward<'_, T> {
                     } else {
                         let mut store = StoreRows::new(weights.target, weights.turned);
                         let panels = 0..weights.turned.count();
-                        weight_rows(simd, rows.clone(), (start, self.shape), weights.turned, panels, &mut store);
+                        let waiting = Waiting::in_panels(self.waiting, self.signals.rows, weights.turned.width());
+                        let d = (start, self.shape);
+                        weight_rows(simd, rows.clone(), d, weights.turned, panels, waiting, &mut store);
                     }
                 }
                 if let Some(bias) = self.bias {

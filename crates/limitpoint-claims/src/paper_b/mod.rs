@@ -1,0 +1,126 @@
+//! Paper B, "Characterizing Implicit Bias in Terms of Optimization Geometry": where every optimiser of a linear model
+//! goes.
+//!
+//! | file | section of the paper |
+//! |---|---|
+//! | `nearest` | 2.1–2.4: losses with a finite root, gradient and mirror descent, constraints, quadratic norms |
+//! | `momentum` | 2.2, Example 2: momentum in the dual and in the primal |
+//! | `natural` | 2.3, Example 3: natural gradient descent |
+//! | `steepest` | 2.4, Example 4: steepest descent in ℓ4/3; the steepest step |
+//! | `stagewise` | 2.4 and 3: coordinate descent, LASSO path, regularisation path |
+//! | `margins` | 3.1, 3.2: steepest descent on separable data, fast methods |
+//! | `duality` | 3.2, appendix B: the lemmas behind Theorem 5, checked at every step |
+//! | `boosting` | 3.2: coordinate descent as boosting |
+//! | `adaptive` | 3.3: AdaGrad, Adam, RMSProp |
+//! | `factored` | 4: matrix factorisation, deep linear and diagonal networks |
+//! | `support` | 4, appendices C and D: support vectors and growth lemmas |
+//! | `scale` | large dense and sparse problems |
+
+mod adaptive;
+mod boosting;
+mod duality;
+mod factored;
+mod margins;
+mod momentum;
+mod natural;
+mod nearest;
+mod scale;
+mod stagewise;
+mod steepest;
+mod support;
+
+use super::arithmetic::{angle, distance, larger, smaller};
+use super::columns::Seen;
+use super::judge::{largest_margin, least_margin};
+use super::lab::Finished;
+use super::{Claim, ClaimError, Columns, Lab, Moments, Series, measures};
+use limitpoint::data::{Dataset, Targets};
+use limitpoint::experiments::Task;
+use limitpoint::linalg::{Matrix, norm2};
+use limitpoint::params::ParamLayout;
+use limitpoint::potentials::PotentialSpec;
+use limitpoint::reference::{Interpolation, InterpolationTarget, interpolate};
+
+/// All claims of the paper, in its order.
+pub(super) fn claims() -> Vec<Claim> {
+    let parts: [&[Claim]; 12] = [
+        &nearest::CLAIMS,
+        &momentum::CLAIMS,
+        &natural::CLAIMS,
+        &steepest::CLAIMS,
+        &stagewise::CLAIMS,
+        &margins::CLAIMS,
+        &duality::CLAIMS,
+        &boosting::CLAIMS,
+        &adaptive::CLAIMS,
+        &factored::CLAIMS,
+        &support::CLAIMS,
+        &scale::CLAIMS,
+    ];
+    parts.concat()
+}
+
+/// The targets of a regression task.
+fn values(data: &Dataset) -> &[f64] {
+    match &data.targets {
+        Targets::Values(values) | Targets::Binary(values) => values,
+        Targets::Classes { .. } => &[],
+    }
+}
+
+/// yₙ⟨w, xₙ⟩ of all examples.
+fn margins(data: &Dataset, w: &[f64]) -> Vec<f64> {
+    values(data).iter().enumerate().map(|(n, y)| y * data.inputs.row_dot(n, w)).collect()
+}
+
+/// The judge's limit point of a run: the solution nearest to its start in the divergence of `potential`.
+fn nearest_solution(run: &Finished, potential: &PotentialSpec) -> Result<Interpolation, ClaimError> {
+    let layout = ParamLayout::vector(run.start.len());
+    let target = InterpolationTarget::Potential(potential.clone());
+    Ok(interpolate(&*run.data.dense()?, values(&run.data), &target, &layout, Some(&run.start))?)
+}
+
+/// The judge's limit on w₁ + 2w₂ = 1 of mirror descent with the entropy from any start with 2 log w₁ − log w₂ =
+/// `offset`, which its steps conserve (B Propositions 2a and 3a).
+fn limit_of_offset(offset: f64) -> Result<Vec<f64>, ClaimError> {
+    let (x, target) = (Matrix::from_rows(&[&[1.0, 2.0]]), InterpolationTarget::Potential(PotentialSpec::Entropy));
+    let start = [(offset / 2.0).exp(), 1.0];
+    Ok(interpolate(&x, &[1.0], &target, &ParamLayout::vector(2), Some(&start))?.weights)
+}
+
+/// `step`, `w1`, `w2`: the first two weights.
+fn plane() -> Columns {
+    Columns::new(["step", "w1", "w2"], |_| {
+        Ok(Box::new(|seen: &Seen, out: &mut Vec<f64>| {
+            out.extend([seen.snapshot.step as f64, seen.point.params[0], seen.point.params[1]]);
+        }))
+    })
+}
+
+/// The first two weights at every k-th step before one, and at the end, for figures of the plane; and the end.
+fn path(lab: &Lab, task: &Task, k: u64, before: f64) -> Result<(Vec<[f64; 2]>, Finished), ClaimError> {
+    let run = lab.series(task, Moments::every(k), vec![plane()])?;
+    let (rows, end) = (run.rows(["step", "w1", "w2"]), run.last("step"));
+    let shown = rows.into_iter().filter(|[step, ..]| *step < before || *step == end);
+    Ok((shown.map(|[_, w1, w2]| [w1, w2]).collect(), run.end))
+}
+
+/// All weights at some moments, and what [`measures::basics`] measures there.
+fn trajectory(lab: &Lab, task: &Task, moments: Moments) -> Result<(Vec<Vec<f64>>, Series), ClaimError> {
+    let split = lab.data(task)?;
+    let count = lab.objective(task, &split.train)?.layout().len();
+    let name = |i: usize| format!("weight {i}");
+    let weights = Columns::new((0..count).map(name), |_| {
+        Ok(Box::new(|seen: &Seen, out: &mut Vec<f64>| out.extend_from_slice(seen.point.params)))
+    });
+    let run = lab.series_on(task, &split, moments, vec![measures::basics(), weights])?;
+    let columns: Vec<&[f64]> = (0..count).map(|i| run.column(&name(i))).collect();
+    let trail = (0..run.len()).map(|moment| columns.iter().map(|column| column[moment]).collect()).collect();
+    Ok((trail, run))
+}
+
+/// The largest difference between the weights of two trajectories at a step, over 1 + ‖w‖₂; NaN if one is shorter.
+fn apart(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
+    let misses = a.iter().zip(b).map(|(a, b)| distance(a, b) / (1.0 + norm2(a)));
+    if a.len() == b.len() { misses.fold(0.0, larger) } else { f64::NAN }
+}

@@ -1,0 +1,227 @@
+//! Equation 2, Lemma 3.1 and Definition I.4: what mirror flow keeps in balance between layers and neurons.
+
+use super::layers::layer_wise;
+use super::mirror::Flows;
+use crate::arithmetic::distance;
+use crate::measures::{self, own_norm, own_potential};
+use crate::steepest::unevenness;
+use crate::{Claim, ClaimError, Finished, Lab, Moments, Outcome};
+use limitpoint::diagnostics::{Balance, neuron_balance};
+use limitpoint::experiments::Task;
+use limitpoint::linalg::{Matrix, dot, max_abs};
+use limitpoint::numeric::LogScaled;
+use limitpoint::params::ParamLayout;
+use limitpoint::potentials::PotentialSpec;
+
+pub(super) const CLAIMS: [Claim; 4] = [
+    Claim {
+        id: "C.eq2",
+        statement: "Gradient flow keeps ‖Wᵢ‖² − ‖Wᵢ₊₁‖² between the layers of a homogeneous network, and WᵢWᵢᵀ − \
+                    Wᵢ₊₁ᵀWᵢ₊₁ of a linear one; gradient descent lets them drift in proportion to its step",
+        experiments: &["c-flows"],
+        try_out: gradient_flow,
+        ..Claim::FORMULA
+    },
+    Claim {
+        id: "C.lem3.1",
+        covers: &["C.eq6"],
+        statement: "Euler products ⟨Wᵢ, ∂L/∂Wᵢ⟩ agree between layers, hence mirror flow keeps Qᵢ(∇Rᵢ(Wᵢ)) − \
+                    Qᵢ₊₁(∇Rᵢ₊₁(Wᵢ₊₁)), also with another potential in each layer; mirror descent lets it drift in \
+                    proportion to its step, a potential that couples layers keeps nothing, and spectral descent moves \
+                    layers at equal speed instead",
+        experiments: &["c-flows"],
+        try_out: mirror_flow,
+        ..Claim::FORMULA
+    },
+    Claim {
+        id: "C.nbal",
+        statement: "In a two-layer network every neuron keeps its own balance Q(aⱼ) − Q(wⱼ)/k, k being the \
+                    activation's degree",
+        experiments: &["c-flows"],
+        try_out: neurons,
+        ..Claim::FORMULA
+    },
+    Claim {
+        id: "C.defI4",
+        statement: "With a different potential in each layer the layers stay in balance, the soft margin per ∏ \
+                    (αⱼQⱼ)^{kⱼ/αⱼ} never falls, and every layer tends to a KKT point in its own horizon, the other \
+                    layers held fixed",
+        experiments: &["c-flows"],
+        try_out: layer_wise,
+        ..Claim::FORMULA
+    },
+];
+
+/// The tolerance of runs that are only to get far.
+pub(super) const COARSE: [&str; 2] = ["tolerance.relative=1e-9", "tolerance.absolute=1e-12"];
+
+/// Runs of the flows' network under another optimiser, written as in a file.
+pub(super) fn others(lab: &Lab, optimiser: &str, overrides: &[String]) -> Result<Vec<Task>, ClaimError> {
+    let mut all = vec![format!("optimisers.other={optimiser}")];
+    all.extend_from_slice(overrides);
+    lab.tasks_of("c-flows", &all, &["other"])
+}
+
+/// How far the balance of a potential has drifted between the layers since the start, relative to Q.
+pub(super) fn drift(lab: &Lab, end: &Finished, potential: &PotentialSpec) -> Result<f64, ClaimError> {
+    let objective = lab.objective(&end.task, &end.data)?;
+    let (layout, Some(homogeneity)) = (objective.layout(), objective.homogeneity()) else { return Ok(f64::NAN) };
+    let mut worker = potential.build(layout)?;
+    let before = Balance::measure(&end.start, layout, homogeneity, &mut *worker);
+    Ok(Balance::measure(&end.params, layout, homogeneity, &mut *worker).drift_since(&before))
+}
+
+/// Drift after descent for the time 0.05 with steps of two lengths, and the ratio of the two.
+fn halves(lab: &Lab, optimiser: &str, potential: &PotentialSpec) -> Result<[f64; 2], ClaimError> {
+    let at = |rate: f64| {
+        let overrides = [
+            "seed=3".to_owned(),
+            format!("schedule=constant(rate={rate})"),
+            format!("stop.steps={}", (0.05 / rate).round()),
+            "stop.log10_loss=-300".to_owned(),
+        ];
+        let tasks = others(lab, optimiser, &overrides)?;
+        tasks.iter().try_fold(f64::NAN, |_, task| drift(lab, &lab.finish(task)?, potential))
+    };
+    Ok([at(5e-5)?, at(2.5e-5)?])
+}
+
+fn proportional(outcome: &mut Outcome, name: &str, [coarse, fine]: [f64; 2]) {
+    outcome.at_least(format!("{name}: drift by the shorter steps"), fine, 1e-12).by_theory();
+    outcome
+        .near(format!("{name}: drift by twice as long steps over that"), coarse / fine, 2.0, 0.1)
+        .catalogue_asks("that the drift halves with the step");
+}
+
+/// What the flow conserves drifts by rounding and error control alone.
+pub(super) fn kept(outcome: &mut Outcome, what: impl Into<String>, drift: f64) {
+    outcome.at_most(what, drift, 1e-8).by_theory();
+}
+
+fn gradient_flow(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
+    for flow in Flows::of(lab, &mut outcome)?.under("euclidean") {
+        kept(&mut outcome, format!("{}: drift of ‖Wᵢ‖²/kᵢ, relative", flow.what), flow.most("drift"));
+    }
+    // five examples in five dimensions are separable
+    let linear = ["model.activation=identity", "model.widths=[6, 6]", "data.count=5", "stop.log10_loss=-9"];
+    for end in lab.finish_all(&lab.tasks_of("c-flows", &linear, &["euclidean"])?)? {
+        let layout = lab.objective(&end.task, &end.data)?.layout().clone();
+        kept(&mut outcome, "linear network: drift of ‖Wᵢ‖²", drift(lab, &end, &PotentialSpec::Euclidean)?);
+        let change = distance(&grams(&layout, &end.start)?, &grams(&layout, &end.params)?);
+        let what = "linear network: drift of WᵢWᵢᵀ − Wᵢ₊₁ᵀWᵢ₊₁, every entry";
+        kept(&mut outcome, what, change / max_abs(&end.params).powi(2));
+        outcome.at_most("linear network: ln L at the end", end.log_loss, -20.0);
+    }
+    proportional(&mut outcome, "gradient descent", halves(lab, "'gradient'", &PotentialSpec::Euclidean)?);
+    Ok(outcome)
+}
+
+/// All entries of WᵢWᵢᵀ − Wᵢ₊₁ᵀWᵢ₊₁.
+fn grams(layout: &ParamLayout, params: &[f64]) -> Result<Vec<f64>, ClaimError> {
+    let mut entries = Vec::new();
+    for pair in layout.blocks().windows(2) {
+        let matrix = |k: usize| Matrix::from_vec(pair[k].rows, pair[k].cols, params[pair[k].range()].to_vec());
+        let (first, second) = (matrix(0)?, matrix(1)?);
+        for i in 0..first.rows {
+            for j in 0..first.rows {
+                let column: f64 = (0..second.rows).map(|k| second[(k, i)] * second[(k, j)]).sum();
+                entries.push(dot(first.row(i), first.row(j)) - column);
+            }
+        }
+    }
+    Ok(entries)
+}
+
+fn mirror_flow(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
+    for activation in ["relu", "leaky-relu(slope=0.1)", "relu-power(power=2)"] {
+        let what = format!("{activation}, four layers: Euler products per degree, relative spread");
+        outcome.largest(what, euler_spreads(lab, activation)?, 1e-10).by_theory();
+    }
+    for flow in &Flows::of(lab, &mut outcome)?.all {
+        kept(&mut outcome, format!("{}: drift of the balance, relative to Q", flow.what), flow.most("drift"));
+        outcome.rises(format!("{}: growth of Q meanwhile", flow.what), flow.column("conjugate"), 1.05);
+    }
+    let names = [
+        ("mirror descent, hyperbolic", "hyperbolic:0.1"),
+        ("mirror descent, cubic", "smoothed:3,1"),
+        ("mirror descent, mixed", "layers:layer1.weight=hyperbolic:0.1|*=smoothed:3,1"),
+    ];
+    for (name, text) in names {
+        let optimiser = format!("{{mirror={{potential='{text}'}}}}");
+        proportional(&mut outcome, name, halves(lab, &optimiser, &text.parse()?)?);
+    }
+    // nothing is kept by a potential that couples the layers
+    let coupled = ["flows.coupled={mirror={potential='squared-lp:1.5'}}", "seed=4", "stop.log10_loss=-4.3"];
+    for end in lab.finish_all(&lab.tasks_of("c-flows", &coupled, &["coupled"])?)? {
+        let far = drift(lab, &end, &own_potential(&end.task))?;
+        outcome.at_least("½‖θ‖²_p with p = 1.5, which couples layers: drift", far, 1e-2);
+    }
+    spectral(lab, &mut outcome)?;
+    Ok(outcome)
+}
+
+/// The relative differences between ⟨W, ∂ ln L/∂W⟩/k of four layers, of all seeds.
+fn euler_spreads(lab: &Lab, activation: &str) -> Result<Vec<f64>, ClaimError> {
+    let overrides = [format!("model.activation={activation}"), "model.widths=[7, 6, 5]".into(), "seeds=0..4".into()];
+    let mut spreads = Vec::new();
+    for task in lab.tasks_of("c-flows", &overrides, &["euclidean"])? {
+        let mut objective = lab.objective(&task, &lab.data(&task)?.train)?;
+        let theta = task.setup()?.initial(objective.layout());
+        let mut gradient = LogScaled::zeros(theta.len());
+        objective.forward(&theta).backward(&theta, &mut gradient);
+        let product = |block: &usize| {
+            let range = objective.layout().blocks()[*block].range();
+            dot(&theta[range.clone()], &gradient.direction[range])
+        };
+        let Some(homogeneity) = objective.homogeneity() else { continue };
+        let products: Vec<f64> =
+            homogeneity.pairs().map(|(blocks, degree)| blocks.iter().map(product).sum::<f64>() / degree).collect();
+        spreads.extend(products.iter().map(|p| (p - products[0]).abs() / max_abs(&products)));
+    }
+    Ok(spreads)
+}
+
+/// The relative that is no mirror flow: all layers move at one spectral speed, and no Q is kept.
+fn spectral(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
+    let overrides = ["schedule=flow-resolved(resolution=0.02)".to_owned(), "stop.log10_loss=-9".to_owned()];
+    for task in others(lab, "'spectral'", &overrides)? {
+        let run = lab.series(&task, Moments::every(1), vec![measures::basics(), unevenness(own_norm(&task))])?;
+        // no step leads to the start
+        let uneven = run.column("uneven").iter().skip(1).copied();
+        let what = "spectral descent: relative difference of the layers' spectral speeds";
+        outcome.largest(what, uneven, 1e-8).by_theory();
+        for text in ["euclidean", "hyperbolic:0.1", "smoothed:3,1"] {
+            let far = drift(lab, &run.end, &text.parse()?)?;
+            outcome.at_least(format!("spectral descent: drift of the balance of {text}"), far, 1e-2);
+        }
+    }
+    Ok(())
+}
+
+fn neurons(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
+    for flow in Flows::of(lab, &mut outcome)?.all.iter().filter(|flow| flow.what.starts_with("two")) {
+        let what = format!("{}: drift of a neuron's balance over Q, largest", flow.what);
+        kept(&mut outcome, what, flow.most("neuron_drift"));
+    }
+    // ReLU networks slide along kinks, where error control allows only tiny steps: the first of them are looked at
+    for activation in ["relu", "identity"] {
+        let overrides = [format!("model.activation={activation}"), "data.count=5".into(), "stop.steps=1000".into()];
+        let overrides = [&overrides[..], &COARSE.map(String::from)].concat();
+        for end in lab.finish_all(&lab.tasks("c-flows", &overrides)?)? {
+            let objective = lab.objective(&end.task, &end.data)?;
+            let (layout, Some(homogeneity)) = (objective.layout(), objective.homogeneity()) else { continue };
+            let mut worker = own_potential(&end.task).build(layout)?;
+            let [before, after] =
+                [&end.start, &end.params].map(|theta| neuron_balance(theta, layout, homogeneity, &mut *worker));
+            let (old, size) = (worker.conjugate_at(&end.start), worker.conjugate_at(&end.params));
+            let name = format!("{activation}, {}", end.task.label.optimiser);
+            let what = format!("{name}: drift of a neuron's balance over Q, largest of {}", after.len());
+            kept(&mut outcome, what, distance(&before, &after) / size);
+            outcome.at_least(format!("{name}: change of Q meanwhile, relative"), (size / old - 1.0).abs(), 0.01);
+        }
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,205 @@
+//! J.1: sparse and dense features, and the margins of Table 2.
+
+use super::draws::{typical, winners};
+use super::reformulation::best_networks;
+use super::students::{MAPS, NORMS, Student, class, of, over_seeds, students};
+use crate::arithmetic::larger;
+use crate::statistics::bootstrap_mean;
+use crate::{Claim, ClaimError, Lab, Outcome, Sketch};
+
+pub(super) const CLAIMS: [Claim; 4] = [
+    Claim {
+        id: "C.exp2L",
+        statement: "In every seed the two-layer students train with the printed rates and time rescaling, by exact mirror steps \
+                    and by metric steps, to the margins that resolved steps reach",
+        experiments: &["c-circle", "c-circle-printed"],
+        try_out: printed_steps,
+        ..Claim::FINDING
+    },
+    Claim {
+        id: "C.tab2",
+        covers: &["C.fig2R"],
+        statement: "In every seed each mirror map ends with the largest margin of its own horizon: hyperbolic entropy ℓ1, \
+                    gradient descent ℓ2, cubes ℓ3, also in random draws of data and teacher; all nine means of the draw nearest to \
+                    print are near the printed ones",
+        experiments: &["c-circle"],
+        try_out: margins,
+        ..Claim::FINDING
+    },
+    Claim {
+        id: "C.tab2.printed",
+        statement: "The nine printed margins are those of a typical draw of data and teacher: each lies inside the middle 95 % \
+                    of random draws",
+        experiments: &["c-circle"],
+        try_out: typical,
+        ..Claim::NOT_SEEN
+    },
+    Claim {
+        id: "C.fig2L",
+        statement: "Hyperbolic entropy ends with few active neurons, cubes with nearly all, gradient descent between, in every \
+                    seed; those of gradient descent point where the judge's do",
+        experiments: &["c-circle"],
+        try_out: features,
+        ..Claim::FINDING
+    },
+];
+
+/// Table 2 as printed: means over six seeds, rows by map, columns by norm.
+pub(super) const TABLE_2: [[f64; 3]; 3] =
+    [[3.31e-5, 2.76e-4, 4.55e-4], [1.83e-6, 2.94e-4, 1.34e-3], [1.19e-6, 2.91e-4, 1.76e-3]];
+
+fn printed_steps(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let (mut outcome, resolved) = (Outcome::default(), students(lab)?);
+    let quick = ["seeds=42..44", "stop.log10_loss=-1.5"];
+    let printed = class(lab, "students with printed steps", "c-circle-printed", lab.choose(&quick[..], &[]))?;
+    let late = printed.iter().map(|s| s.run.last("log10"));
+    outcome.largest("log10 L at the end, largest", late, lab.choose(-1.5, -50.0));
+    let keys = ["hyp", "gradient", "cube", "hyp-metric", "cube-metric"];
+    for key in keys {
+        let map = key.trim_end_matches("-metric");
+        let place = MAPS.iter().position(|other| *other == map).unwrap_or_default();
+        let ratio = |student: &Student| {
+            let other = of(&resolved, map).into_iter().find(|s| s.run.seed() == student.run.seed());
+            let there = |s: &Student| s.margin_at(NORMS[place], student.run.last("log10"));
+            student.last()[place] / other.map_or(f64::NAN, there)
+        };
+        let ratios: Vec<f64> = of(&printed, key).into_iter().map(ratio).collect();
+        let [low, high] = bootstrap_mean(&ratios, 1.0 - 0.05 / keys.len() as f64);
+        let shown: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.3}")).collect();
+        let what = format!(
+            "{key}: margin of its own norm against that with resolved steps at this loss, largest relative difference of a seed \
+             (ratios {}; mean between {low:.3} and {high:.3})",
+            shown.join(", ")
+        );
+        outcome.largest(what, ratios.iter().map(|ratio| (ratio - 1.0).abs()), 0.1);
+    }
+    outcome.note(
+        "At the quick scale runs end at L = 10^−1.5, soon after time is rescaled; at full scale at 10⁻⁵⁰. Open in print: output \
+         factor, initial scale, sum or mean, exact or metric step. Here: mean-field output, standard normal weights, summed \
+         loss; both steps. On data that are harder to separate the same rates need millions of steps.",
+    );
+    Ok(outcome)
+}
+
+fn margins(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let (mut outcome, students) = (Outcome::default(), students(lab)?);
+    own_margins(&mut outcome, &students, -50.0);
+    let ranges = [[4.0, 20.0], [80.0, 250.0], [180.0, 300.0]];
+    for ((map, row), range) in MAPS.iter().zip(TABLE_2).zip(ranges) {
+        for (k, norm) in NORMS.iter().enumerate() {
+            let (centre, spread) = over_seeds(&students, map, |s| s.last()[k]);
+            let what = format!("{map}: margin per {norm} norm, mean over seeds (± {spread:.1e}), chosen draw");
+            outcome.between(what, centre, [0.75 * row[k], 1.25 * row[k]]).printed(row[k]);
+        }
+        for student in of(&students, map) {
+            let [l1, l2, _] = student.last();
+            let what = format!("{map}, seed {}: ‖θ‖₁²/‖θ‖₂², of 300 weights", student.run.seed());
+            outcome.between(what, l2 / l1, range).printed(row[1] / row[0]);
+        }
+    }
+    let (centre, spread) = over_seeds(&students, "gradient", |s| s.last()[1]);
+    outcome.at_most("gradient descent, ℓ2 margin: standard deviation over mean", spread / centre, 1e-2).printed(1.5e-4);
+    outcome.note(
+        "The draw of data and teacher is not published. The one above is chosen, to show that the printed numbers can be met: of \
+         the seeds 0 to 2,999 it is the one whose ℓ2 margin by gradient descent is nearest to the printed 2.94e-4 (`limitpoint run \
+         c-circle data.seed=0..2999 seeds=42 optimiser=gradient` is that search); the other eight numbers were not looked at for \
+         that. The random draws are not chosen.",
+    );
+    winners(lab, &mut outcome)?;
+    if lab.choose(false, true) {
+        let overrides = ["seeds=42..43", "stop.log10_loss=-5000", "stop.steps=20000000"];
+        own_margins(&mut outcome, &class(lab, "students far beyond the paper", "c-circle", &overrides)?, -5000.0);
+    }
+    Ok(outcome)
+}
+
+/// Every run gets to its loss, and in every seed the diagonal of the table is largest in its column.
+pub(super) fn own_margins(outcome: &mut Outcome, students: &[Student], target: f64) {
+    outcome.largest("log10 L at the end, largest", students.iter().map(|s| s.run.last("log10")), target);
+    for (k, winner) in MAPS.iter().enumerate() {
+        for rival in MAPS.iter().filter(|rival| *rival != winner) {
+            let pairs = of(students, winner).into_iter().zip(of(students, rival));
+            let gains: Vec<f64> = pairs.map(|(a, b)| a.last()[k] / b.last()[k]).collect();
+            let wins = gains.iter().filter(|gain| **gain > 1.0).count();
+            let ratios: Vec<String> = gains.iter().map(|gain| format!("{gain:.3}")).collect();
+            let what = format!("L = 1e{target}: {} margin of {winner} over that of {rival}, every seed", NORMS[k]);
+            outcome.push(what, "more than 1", ratios.join(", "), wins == gains.len() && wins > 0).by_paper();
+        }
+    }
+}
+
+fn features(lab: &Lab) -> Result<Outcome, ClaimError> {
+    let (mut outcome, students) = (Outcome::default(), students(lab)?);
+    let counts: Vec<Vec<usize>> =
+        MAPS.iter().map(|map| of(&students, map).iter().map(|s| s.active()).collect()).collect();
+    let ordered = (0..counts[0].len()).all(|k| counts[0][k] < counts[1][k] && counts[1][k] < counts[2][k]);
+    outcome.push(
+        "active neurons of 100, seed by seed",
+        "hyp < gradient < cube in all seeds",
+        format!("{counts:?}"),
+        ordered,
+    );
+    let extreme = |k: usize| {
+        (counts[k].iter().copied().min().unwrap_or(0) as f64, counts[k].iter().copied().max().unwrap_or(0) as f64)
+    };
+    outcome.at_most("hyp: active neurons, most", extreme(0).1, 10.0);
+    outcome.at_least("gradient: active neurons, fewest", extreme(1).0, 20.0);
+    outcome.at_most("gradient: active neurons, most", extreme(1).1, 90.0);
+    outcome.at_least("cube: active neurons, fewest", extreme(2).0, 95.0);
+    // where gradient descent's neurons point: at the directions of the judge's solution, as the ℓ2 problem asks
+    let first = of(&students, "gradient");
+    let best = best_networks(lab, first[0])?;
+    let away = |w: [f64; 2]| {
+        let angles =
+            best[1].neurons.iter().map(|(b, _)| (w[0] * b[1] - w[1] * b[0]).atan2(w[0] * b[0] + w[1] * b[1]).abs());
+        angles.fold(f64::INFINITY, f64::min)
+    };
+    let spread = |student: &&Student| {
+        let features = student.features();
+        let total: f64 = features.iter().map(|f| f[0].hypot(f[1])).sum();
+        features.iter().map(|f| f[0].hypot(f[1]) * away(*f)).sum::<f64>() / total
+    };
+    let mean_angle = first.iter().map(spread).fold(0.0, larger);
+    outcome.at_most(
+        "gradient: mean angle between a neuron and the judge's nearest, weighted by size, largest over seeds",
+        mean_angle,
+        0.1,
+    );
+    outcome.note(format!("The judge's ℓ2 solution has {} neurons.", best[1].neurons.len()));
+    let figures: Vec<&Student> = MAPS.iter().filter_map(|map| of(&students, map).first().copied()).collect();
+    for student in &figures {
+        outcome.sketch(plane_figure("C.fig2L", student, student.map()));
+    }
+    for (k, norm) in NORMS.iter().enumerate() {
+        let mut figure = Sketch::new(&format!("C.fig2R-{k}"), &format!("Margin per {norm} norm"), "1/L", "margin")
+            .logarithmic(true, true);
+        for student in &figures {
+            let late =
+                student.run.rows(["log10", norm]).into_iter().filter(|[log, margin]| *log < 0.0 && *margin > 0.0);
+            figure = figure.curve(student.map(), late.map(|[log, margin]| [10f64.powf(-log), margin]).collect());
+        }
+        outcome.sketch(figure);
+    }
+    Ok(outcome)
+}
+
+/// |a_j| w_j in the plane, per largest, with the directions of the teacher's neurons.
+pub(super) fn plane_figure(id: &str, student: &Student, title: &str) -> Sketch {
+    let features = student.features();
+    let largest = features.iter().map(|f| f[0].hypot(f[1])).fold(0.0, f64::max);
+    let points = features.iter().map(|f| [f[0] / largest, f[1] / largest, 1.0]).collect();
+    let angles = (0..=120).map(|k| f64::from(k) * std::f64::consts::TAU / 120.0);
+    let circle = angles.map(|angle| [angle.cos(), angle.sin()]).collect();
+    let mut sketch = Sketch::new(
+        &format!("{id}-{}", student.map()),
+        &format!("{title}: |a| w of every neuron, per largest"),
+        "|a| w₁",
+        "|a| w₂",
+    )
+    .window([-1.5, 1.5], [-1.1, 1.1])
+    .reference("unit circle, teacher's neurons", circle);
+    for w in &student.teacher {
+        sketch = sketch.reference("", vec![[0.0; 2], *w]);
+    }
+    sketch.cloud(format!("{} active of {}", student.active(), features.len()), points, false)
+}

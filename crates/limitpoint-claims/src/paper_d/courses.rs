@@ -1,0 +1,123 @@
+//! The runs behind the claims about training on digits.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::epochs::{Course, Plan};
+use crate::{ClaimError, Lab, Scale};
+
+/// log₁₀ of the mean losses of Table 1.
+pub(super) const LEVELS: [f64; 5] = [-10.0, -15.0, -20.0, -120.0, -800.0];
+
+/// Those, and the losses on the way from the first fit to them.
+pub(super) const KEPT: [f64; 8] = [-2.0, -3.0, -5.0, LEVELS[0], LEVELS[1], LEVELS[2], LEVELS[3], LEVELS[4]];
+
+/// The runs that the claims look at.
+pub(super) struct Courses {
+    runs: Vec<Course>,
+}
+
+impl Courses {
+    /// The loss-based rate; biases in the first layer.
+    pub fn adapted(&self) -> &Course {
+        &self.runs[0]
+    }
+
+    /// A constant rate.
+    pub fn constant(&self) -> &Course {
+        &self.runs[1]
+    }
+
+    /// The loss-based rate with biases everywhere.
+    pub fn adapted_biased(&self) -> &Course {
+        &self.runs[2]
+    }
+
+    /// A constant rate with biases everywhere.
+    pub fn constant_biased(&self) -> &Course {
+        &self.runs[3]
+    }
+
+    /// Shorter runs with the loss-based rate from other starts.
+    pub fn others(&self) -> &[Course] {
+        &self.runs[4..]
+    }
+}
+
+/// What the four runs and their repetitions are made of.
+struct Setting {
+    experiment: &'static str,
+    overrides: Vec<String>,
+    /// Epochs with a constant rate, and its value.
+    constant: (u64, f64),
+    /// Most epochs with the loss-based rate.
+    adapted: u64,
+    /// The mean losses, as powers of ten, at which runs with it stop: the first, the biased one, the repetitions.
+    targets: [f64; 3],
+    /// Repetitions.
+    seeds: u64,
+}
+
+impl Setting {
+    /// MNIST where it is, from full scale on; at the paper's scale its epochs and its ten runs.
+    fn of(lab: &Lab) -> Self {
+        let never = f64::NEG_INFINITY;
+        let folder = if lab.scale() == Scale::Quick { None } else { lab.mnist() };
+        if lab.scale() == Scale::Paper {
+            lab.instead("a fully connected network with one hidden layer: the library has no convolutions");
+        }
+        match folder {
+            Some(folder) => Self {
+                experiment: "d-mnist",
+                overrides: vec![format!("data.mnist.dir=\"{}\"", folder.display())],
+                constant: (lab.scales(300, 300, 10_000), 0.01),
+                adapted: 10_000,
+                targets: lab.scales([LEVELS[4], -120.0, LEVELS[2]], [LEVELS[4], -120.0, LEVELS[2]], [never; 3]),
+                seeds: lab.scales(2, 2, 9),
+            },
+            None => Self {
+                experiment: "d-digits",
+                overrides: lab.scales(vec![], LARGER.to_vec(), LARGER.to_vec()).into_iter().map(String::from).collect(),
+                constant: (lab.scales(3000, 4000, 10_000), 0.1),
+                adapted: 100_000,
+                targets: [LEVELS[4], lab.scales(-60.0, -120.0, LEVELS[4]), LEVELS[2]],
+                seeds: lab.scales(3, 9, 9),
+            },
+        }
+    }
+}
+
+/// All embedded digits but those for testing, and twice the hidden units.
+const LARGER: [&str; 2] = ["data.digits.count=1300", "model.network.widths=[128]"];
+
+/// The runs, made once.
+pub(super) fn courses(lab: &Lab) -> Result<Arc<Courses>, ClaimError> {
+    lab.once("ten digits", || {
+        let setting = Setting::of(lab);
+        let constant = format!("schedule=constant(rate={})", setting.constant.1);
+        let plain = Plan { target: f64::NEG_INFINITY, epochs: setting.constant.0, keep: Vec::new() };
+        let down_to = |target: f64| Plan { target, epochs: setting.adapted, keep: KEPT.to_vec() };
+        let [far, biased, repeated] = setting.targets.map(down_to);
+        let all = "model.network.biases=all".to_owned();
+        let mut wanted: Vec<(String, Vec<String>, Plan)> = vec![
+            ("loss-based rate".into(), Vec::new(), far),
+            ("constant rate".into(), vec![constant.clone()], plain.clone()),
+            ("loss-based rate, biases everywhere".into(), vec![all.clone()], biased),
+            ("constant rate, biases everywhere".into(), vec![constant, all], plain),
+        ];
+        let again =
+            |seed: u64| (format!("loss-based rate, seed {seed}"), vec![format!("seeds={seed}")], repeated.clone());
+        wanted.extend((1..=setting.seeds).map(again));
+        let make = |(what, extra, plan): &(String, Vec<String>, Plan)| -> Result<Course, ClaimError> {
+            let task = lab.tasks(setting.experiment, &[setting.overrides.as_slice(), extra].concat())?.remove(0);
+            Course::follow(lab, what, &task, &lab.data(&task)?, plan)
+        };
+        let runs = wanted.par_iter().map(make).collect::<Result<Vec<_>, _>>()?;
+        // a run that broke down shows nothing
+        if let Some((what, reason)) = runs.iter().find_map(|run| Some((&run.what, run.ended.as_ref()?))) {
+            return Err(ClaimError::Ended { what: what.clone(), reason: reason.to_string() });
+        }
+        Ok(Courses { runs })
+    })
+}

@@ -1,0 +1,84 @@
+"""limitpoint tells you where an optimiser goes.
+
+>>> import limitpoint as lp
+>>> run = lp.run(X, y, model="relu 32", optimiser="sign", until=-100)   # doctest: +SKIP
+>>> print(run.margins, run.certify("linf"))                            # doctest: +SKIP
+
+`run` trains, in memory or as an experiment in a folder; `solve_margin` and `interpolate` ask the exact judge; `fingerprint`
+says which geometry an optimiser prefers; `audit` judges models that somebody else wrote and trained. The estimators
+(`MaxMarginClassifier`, `MinimumNormRegressor`, `ImplicitBiasClassifier`) need scikit-learn, `limitpoint.torch` needs PyTorch,
+`limitpoint.jax` needs JAX; none of them is imported before it is asked for.
+"""
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from ._audit import Audit, audit, check
+from ._core import Damaged, Error
+from ._experiment import Experiment, load, resume
+from ._history import History
+from ._judge import Interpolation, MaxMargin, interpolate, solve_margin
+from ._papers import Claims, list_claims, reproduce
+from ._run import Certificate, Interrupted, Polished, Run
+from ._training import run, sweep
+from ._verbs import Fingerprint, Horizon, fingerprint, horizon
+
+if TYPE_CHECKING:
+    from .sklearn import ImplicitBiasClassifier, MaxMarginClassifier, MinimumNormRegressor
+
+try:
+    __version__ = version("limitpoint")
+except PackageNotFoundError:  # from a folder that nobody installed
+    __version__ = "0"
+
+__all__ = [
+    "Audit",
+    "Certificate",
+    "Claims",
+    "Damaged",
+    "Error",
+    "Experiment",
+    "Fingerprint",
+    "History",
+    "Horizon",
+    "ImplicitBiasClassifier",
+    "Interpolation",
+    "Interrupted",
+    "MaxMargin",
+    "MaxMarginClassifier",
+    "MinimumNormRegressor",
+    "Polished",
+    "Run",
+    "audit",
+    "check",
+    "fingerprint",
+    "horizon",
+    "interpolate",
+    "list_claims",
+    "load",
+    "reproduce",
+    "resume",
+    "run",
+    "solve_margin",
+    "sweep",
+]
+
+_LATER = {
+    "ImplicitBiasClassifier": "sklearn",
+    "MaxMarginClassifier": "sklearn",
+    "MinimumNormRegressor": "sklearn",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What stands on packages that are not always there, imported when it is asked for."""
+    if name in _LATER:
+        return getattr(import_module(f".{_LATER[name]}", __name__), name)
+    if name in {"sklearn", "torch", "jax"}:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "sklearn", "torch", "jax", "__version__"])

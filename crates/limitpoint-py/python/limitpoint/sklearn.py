@@ -1,0 +1,399 @@
+"""Estimators for scikit-learn.
+
+`MaxMarginClassifier` and `MinimumNormRegressor` ask the exact judge and carry its proof as fitted attributes;
+`ImplicitBiasClassifier` trains with any optimiser, far past a loss of 1e-300.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _core
+from ._arrays import is_sparse, of_numbers
+from ._judge import interpolate
+from ._training import run as train
+
+Floats = NDArray[np.float64]
+
+__all__ = ["ImplicitBiasClassifier", "MaxMarginClassifier", "MinimumNormRegressor"]
+
+# pairs of examples of two classes up to which all of them are rows of one problem
+_ALL_PAIRS = 4000
+
+
+def _with_column(X: Any, column: Floats) -> Any:
+    """X with a further column."""
+    if is_sparse(X):
+        from scipy.sparse import csr_array, hstack
+
+        return hstack([X, csr_array(column[:, None])], format="csr")
+    return np.hstack([X, column[:, None]])
+
+
+def _with_slack(X: Any, size: float) -> Any:
+    """X with a column for every example that is `size` there and 0 elsewhere."""
+    if is_sparse(X):
+        from scipy.sparse import eye_array, hstack
+
+        return hstack([X, size * eye_array(X.shape[0])], format="csr")
+    return np.hstack([X, size * np.eye(X.shape[0])])
+
+
+class _Linear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What classifiers have in common: labels in, labels out."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, NDArray[np.intp]]:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"{type(self).__name__} needs examples of at least two classes; there is one class only")
+        return X, codes
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each example."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]  # type: ignore[no-any-return]
+
+    def decision_function(self, X: Any) -> Floats:
+        raise NotImplementedError
+
+
+class MaxMarginClassifier(_Linear):
+    """The linear classifier of largest margin in a norm, solved exactly and proven.
+
+    Parameters
+    ----------
+    norm : str, default "l2"
+        l1, l2, linf, lp:3, group21, spectral, nuclear, …; see `limitpoint list norms`. For several classes it is the norm of the
+        matrix of all weights.
+    C : float, default inf
+        Infinite: every example is on its side (hard margin). Finite: an example may fall short by ξ, and (w, Cξ) together are
+        measured by the norm; in ℓ1 this is the ℓ1 support vector machine, in ℓ2 the one with squared slacks. Norms in which
+        slacks do not add up, such as ℓ∞, have hard margins only.
+    on_inseparable : {"soft", "raise"}, default "soft"
+        What to do where C is infinite and no direction separates the data, which `farkas_` proves: C = 1 instead, or an error.
+    fit_intercept : bool, default True
+        Of two classes with a hard margin the intercept is free, as in `SVC`. Elsewhere it is the weight of a constant
+        input 1, and measured by the norm with the others.
+
+    Attributes
+    ----------
+    coef_, intercept_ : the weights, of norm 1 with a hard margin and a free intercept.
+    margin_ : the margin γ*, a proven lower bound; min yᵢ(⟨w, xᵢ⟩ + b) for ‖w‖ = 1.
+    gap_ : the relative distance to the proven upper bound.
+    support_ : the examples with positive dual weight.
+    dual_ : dual weights of the examples, of sum 1.
+    separable_ : whether the data are separable; None where a finite C leaves that open.
+    farkas_ : weights that combine all rows to 0 where they are not, else None.
+    unique_ : whether the direction is the only one; None where that is not known.
+    """
+
+    def __init__(
+        self, norm: str = "l2", *, C: float = np.inf, on_inseparable: str = "soft", fit_intercept: bool = True
+    ) -> None:
+        self.norm = norm
+        self.C = C
+        self.on_inseparable = on_inseparable
+        self.fit_intercept = fit_intercept
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Solves for the largest margin."""
+        if self.on_inseparable not in ("soft", "raise"):
+            raise ValueError(f"on_inseparable is 'soft' or 'raise', not {self.on_inseparable!r}")
+        if not self.C > 0:
+            raise ValueError(f"C is {self.C}, but must be positive")
+        X, codes = self._read(X, y)
+        two = len(self.classes_) == 2
+        self.farkas_: Floats | None = None
+        self.separable_: bool | None = None
+        if np.isinf(self.C):
+            found = self._free(X, codes) if two and self.fit_intercept else self._fixed(X, codes, None)
+            if found is not None:
+                self.separable_ = True
+                return self
+            self.separable_ = False
+            if self.on_inseparable == "raise":
+                raise _core.Error(
+                    "the data cannot be separated; farkas_ has weights that combine all rows to 0. Set C or "
+                    "on_inseparable='soft'"
+                )
+        if self.norm not in ("l1", "l2", "nuclear") and not self.norm.startswith("lp"):
+            raise _core.Error(
+                f"slacks do not add up in the norm {self.norm!r}, so that a soft margin means nothing there; use l1, l2, lp:P or "
+                "nuclear, or data that can be separated"
+            )
+        self._fixed(X, codes, 1.0 if np.isinf(self.C) else float(self.C))
+        if self.separable_ is None and np.all(self.predict(X) == self.classes_[codes]):
+            self.separable_ = True
+        return self
+
+    def _keep(self, found: dict[str, Any], factor: float, dual: Floats) -> None:
+        self.margin_ = factor * found["margin"]
+        self.gap_ = found["relative_gap"]
+        self.unique_ = found["unique"]
+        self.dual_ = dual
+        self.support_ = np.flatnonzero(dual > 1e-9 * dual.sum())
+
+    def _free(self, X: Any, codes: NDArray[np.intp]) -> bool | None:
+        """Two classes, an intercept that costs nothing: the margin of differences x₊ − x₋, half of which it is."""
+        above, below = np.flatnonzero(codes == 1), np.flatnonzero(codes == 0)
+        rows = X.toarray() if is_sparse(X) else X
+        if len(above) * len(below) <= _ALL_PAIRS:
+            pairs = np.array([(i, j) for i in above for j in below])
+        else:  # near pairs first; the others come in when they are violated
+            middle = rows[above].mean(axis=0) - rows[below].mean(axis=0)
+            first = above[np.argsort(rows[above] @ middle)[:60]]
+            second = below[np.argsort(-(rows[below] @ middle))[:60]]
+            pairs = np.array([(i, j) for i in first for j in second])
+        while True:
+            data = of_numbers(rows[pairs[:, 0]] - rows[pairs[:, 1]], np.ones(len(pairs)), "binary")
+            found = _core.solve_margin(data, self.norm)
+            dual = np.zeros(len(codes))
+            np.add.at(dual, pairs[:, 0], found["dual"] / 2)
+            np.add.at(dual, pairs[:, 1], found["dual"] / 2)
+            if not found["separable"]:
+                self.farkas_ = dual
+                return None
+            direction = found["direction"]
+            scores = rows @ direction
+            least, most = scores[above].min(), scores[below].max()
+            if least - most >= found["margin"] * (1 - 1e-12) - 1e-300:
+                break
+            fresh = [(i, j) for i in above[np.argsort(scores[above])[:20]] for j in below[np.argsort(-scores[below])[:20]]]
+            known = set(map(tuple, pairs))
+            added = [pair for pair in fresh if pair not in known]
+            if not added:
+                break
+            pairs = np.vstack([pairs, added])
+        self.coef_ = direction[None, :]
+        self.intercept_ = np.array([-(least + most) / 2])
+        self._keep(found, 0.5, dual)
+        self.margin_ = float(min(self.margin_, (least - most) / 2))
+        return True
+
+    def _fixed(self, X: Any, codes: NDArray[np.intp], cost: float | None) -> bool | None:
+        """Any number of classes, an intercept as a weight of a constant input, slacks as weights of inputs of their own."""
+        dimension = X.shape[1]
+        inputs = _with_column(X, np.ones(X.shape[0])) if self.fit_intercept else X
+        wide = inputs if cost is None else _with_slack(inputs, 1.0 / cost)
+        classes = len(self.classes_)
+        if classes == 2:
+            data = of_numbers(wide, np.asarray(2.0 * codes - 1.0, dtype=np.float64), "binary")
+        else:
+            data = of_numbers(wide, codes.astype(np.float64), "classes")
+        found = _core.solve_margin(data, self.norm)
+        per_example = found["dual"].reshape(len(codes), -1).sum(axis=1)
+        if not found["separable"]:
+            self.farkas_ = per_example
+            return None
+        weights = found["direction"].reshape(1 if classes == 2 else classes, -1)
+        self.coef_ = np.ascontiguousarray(weights[:, :dimension])
+        self.intercept_ = weights[:, dimension].copy() if self.fit_intercept else np.zeros(len(weights))
+        self._keep(found, 1.0, per_example)
+        return True
+
+    def decision_function(self, X: Any) -> Floats:
+        """⟨w, x⟩ + b: one number for two classes, one for each class otherwise."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores: Floats = np.asarray(X @ self.coef_.T) + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+class MinimumNormRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """The linear interpolator of least norm or potential, with its proof.
+
+    Parameters
+    ----------
+    norm : str, default "l2"
+        What is made small; see `limitpoint list norms`.
+    potential : str or None
+        A potential instead of the norm, such as "hyperbolic:0.1".
+    on_inconsistent : {"project", "raise"}, default "project"
+        Where no weights fit all targets: the targets are replaced by their projection on what can be fitted, so that the
+        answer is the least-squares solution of least norm; or an error.
+    fit_intercept : bool, default True
+        An intercept that costs nothing.
+
+    Attributes
+    ----------
+    coef_, intercept_ : the weights.
+    objective_, lower_bound_ : what was made small, and the bound that `dual_` proves.
+    dual_ : one multiplier for each example.
+    interpolates_ : whether all targets are fitted.
+    rank_ : the number of independent equations.
+    """
+
+    def __init__(
+        self,
+        norm: str = "l2",
+        *,
+        potential: str | None = None,
+        on_inconsistent: str = "project",
+        fit_intercept: bool = True,
+    ) -> None:
+        self.norm = norm
+        self.potential = potential
+        self.on_inconsistent = on_inconsistent
+        self.fit_intercept = fit_intercept
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Solves Xw = y."""
+        if self.on_inconsistent not in ("project", "raise"):
+            raise ValueError(f"on_inconsistent is 'project' or 'raise', not {self.on_inconsistent!r}")
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        y = np.asarray(y, dtype=np.float64)
+        middle, mean = (X.mean(axis=0), y.mean()) if self.fit_intercept else (np.zeros(X.shape[1]), 0.0)
+        rows, goal = X - middle, y - mean
+        nearest = np.linalg.lstsq(rows, goal, rcond=None)[0]
+        fitted = rows @ nearest
+        size = np.linalg.norm(goal)
+        self.interpolates_ = bool(np.linalg.norm(fitted - goal) <= 1e-9 * max(size, np.finfo(float).tiny))
+        if not self.interpolates_:
+            if self.on_inconsistent == "raise":
+                raise _core.Error("no weights fit all targets; set on_inconsistent='project' for least squares")
+            goal = fitted
+        if np.linalg.norm(goal) <= 1e-14 * max(1.0, float(np.abs(y).max())) and self.potential is None:
+            # nothing to fit: 0 is the solution of least norm
+            self.coef_, self.dual_ = np.zeros(X.shape[1]), np.zeros(len(y))
+            self.objective_ = self.lower_bound_ = 0.0
+            self.rank_ = int(np.linalg.matrix_rank(rows))
+        else:
+            found = interpolate(
+                rows, goal, norm=None if self.potential else self.norm, potential=self.potential
+            )
+            self.coef_, self.dual_, self.rank_ = found.weights, found.multipliers, found.rank
+            self.objective_, self.lower_bound_ = found.objective, found.lower_bound
+        self.intercept_ = float(mean - middle @ self.coef_)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """⟨w, x⟩ + b."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(X @ self.coef_ + self.intercept_)
+
+
+class ImplicitBiasClassifier(_Linear):
+    """A model trained by any optimiser until its direction has settled, far past a loss of 1e-300.
+
+    Parameters
+    ----------
+    model : str, default "linear"
+        "linear", "relu 32", "network(widths=[64, 64], activation=relu)", …
+    optimiser : str, default "gradient"
+        "gradient", "sign", "adam", "muon", "mirror(potential=hyperbolic:0.1)", …; see `limitpoint list optimisers`.
+    until : float, default -400
+        log₁₀ of the loss to stop at.
+    steps : int, default 10000
+        The most steps.
+    loss, schedule, initialiser : str or None
+        As in `limitpoint.run`.
+    fit_intercept : bool, default True
+        A constant input 1; its weights are trained with the others.
+    random_state : int, RandomState or None
+        The seed of the start.
+
+    Attributes
+    ----------
+    log10_loss_, n_iter_, stop_ : how far it came, in how many steps, and why it ended.
+    weights_ : all weights in one vector.
+    margins_ : the normalised margins by norm.
+    run_ : the `limitpoint.Run`, for certificates and reports; it does not survive pickling.
+    """
+
+    def __init__(
+        self,
+        model: str = "linear",
+        optimiser: str = "gradient",
+        *,
+        until: float = -400.0,
+        steps: int = 10_000,
+        loss: str | None = None,
+        schedule: str | None = None,
+        initialiser: str | None = None,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.optimiser = optimiser
+        self.until = until
+        self.steps = steps
+        self.loss = loss
+        self.schedule = schedule
+        self.initialiser = initialiser
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Trains."""
+        X, codes = self._read(X, y)
+        seed = self.random_state
+        if seed is None:
+            seed = 0
+        elif not isinstance(seed, int | np.integer):
+            seed = check_random_state(seed).randint(2**31)
+        self.run_ = train(
+            self._inputs(X),
+            codes,
+            task="binary" if len(self.classes_) == 2 else "classes",
+            model=self.model,
+            optimiser=self.optimiser,
+            until=self.until,
+            steps=self.steps,
+            loss=self.loss,
+            schedule=self.schedule,
+            initialiser=self.initialiser,
+            seed=int(seed),
+            progress=False,
+        )
+        self.weights_ = self.run_.weights
+        self.log10_loss_ = self.run_.log10_loss
+        self.n_iter_ = self.run_.steps
+        self.stop_ = self.run_.reason
+        self.margins_ = self.run_.margins
+        return self
+
+    def _inputs(self, X: Any) -> Any:
+        if is_sparse(X) and self.model != "linear":
+            X = X.toarray()  # the core takes sparse inputs of linear models
+        return _with_column(X, np.ones(X.shape[0])) if self.fit_intercept else X
+
+    def __getstate__(self) -> Any:
+        return {key: value for key, value in super().__getstate__().items() if key != "run_"}
+
+    def decision_function(self, X: Any) -> Floats:
+        """The scores, which are logarithms of odds: they stay numbers where probabilities are 0 and 1."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        classes = len(self.classes_)
+        y = np.ones(X.shape[0])
+        if classes > 2:
+            y[:] = classes - 1
+        data = of_numbers(self._inputs(X), y, "binary" if classes == 2 else "classes")
+        scores = _core.scores_of(self.model, np.ascontiguousarray(self.weights_), data)
+        return scores[:, 0] if classes == 2 else scores
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of the probabilities of the classes, finite where the probabilities themselves are not told from 0."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([-np.logaddexp(0, scores), -np.logaddexp(0, -scores)])
+        shifted = scores - scores.max(axis=1, keepdims=True)
+        return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes."""
+        return np.exp(self.predict_log_proba(X))

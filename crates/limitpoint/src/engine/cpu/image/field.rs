@@ -1,0 +1,99 @@
+//! Images of a batch as the kernels read them: pixel by pixel, channels side by side, zeros around.
+
+use crate::linalg::{Aligned, Real, lanes};
+
+/// Where the numbers of a batch of images lie: `((n · rows + y) · columns + x) · stride + c`, with zeros above, below, to
+/// the left and to the right of every image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub channels: usize,
+    pub height: usize,
+    pub width: usize,
+    /// Numbers from one pixel to the next.
+    pub stride: usize,
+    /// Zeros above, to the left, below, to the right.
+    pub zeros: [usize; 4],
+}
+
+impl Frame {
+    /// An image whose pixels are read number by number.
+    pub fn close(channels: usize, [height, width]: [usize; 2]) -> Self {
+        Self { channels, height, width, stride: channels, zeros: [0; 4] }
+    }
+
+    /// An image whose pixels are whole registers.
+    pub fn padded<T: Real>(channels: usize, sides: [usize; 2]) -> Self {
+        Self { stride: channels.next_multiple_of(lanes::<T>()), ..Self::close(channels, sides) }
+    }
+
+    /// The same with at least these zeros around.
+    pub fn with_zeros(self, zeros: [usize; 4]) -> Self {
+        Self { zeros: std::array::from_fn(|side| self.zeros[side].max(zeros[side])), ..self }
+    }
+
+    pub fn pixels(&self) -> usize {
+        self.height * self.width
+    }
+
+    /// Numbers from one row of pixels to the next.
+    pub fn row(&self) -> usize {
+        (self.zeros[1] + self.width + self.zeros[3]) * self.stride
+    }
+
+    /// Numbers of an image with its zeros.
+    pub fn len(&self) -> usize {
+        (self.zeros[0] + self.height + self.zeros[2]) * self.row()
+    }
+
+    /// The first number of a pixel, which may lie among the zeros.
+    pub fn at(&self, example: usize, y: isize, x: isize) -> usize {
+        let (y, x) = (y + self.zeros[0] as isize, x + self.zeros[1] as isize);
+        debug_assert!(y >= 0 && x >= 0, "inside the zeros");
+        example * self.len() + y as usize * self.row() + x as usize * self.stride
+    }
+
+    /// The first number of every pixel of `examples` images, in order.
+    pub fn places(&self, examples: usize) -> Vec<u32> {
+        let mut places = Vec::with_capacity(examples * self.pixels());
+        for example in 0..examples {
+            for y in 0..self.height {
+                places.extend((0..self.width).map(|x| self.at(example, y as isize, x as isize) as u32));
+            }
+        }
+        places
+    }
+
+    /// Writes an image, channel by channel in `from`, where it belongs.
+    ///
+    /// # Safety
+    /// `to` has room for this example, and nobody else touches it.
+    pub unsafe fn load<T: Real>(&self, example: usize, from: &[f64], to: *mut T) {
+        let rows = from.chunks_exact(self.width).enumerate();
+        for (index, row) in rows {
+            let (c, y) = (index / self.height, index % self.height);
+            let start = self.at(example, y as isize, 0) + c;
+            for (x, value) in row.iter().enumerate() {
+                // SAFETY: a pixel of this example.
+                unsafe { *to.add(start + x * self.stride) = T::from_f64(*value) };
+            }
+        }
+    }
+
+    /// Every number of an image in the order (channel, row, column), with its place.
+    #[inline(always)]
+    pub fn for_each_feature(&self, example: usize, mut take: impl FnMut(usize, usize)) {
+        for y in 0..self.height {
+            for x in 0..self.width {
+                let pixel = self.at(example, y as isize, x as isize);
+                for c in 0..self.channels {
+                    take((c * self.height + y) * self.width + x, pixel + c);
+                }
+            }
+        }
+    }
+
+    /// Room for this many images.
+    pub fn room<T: Real>(&self, examples: usize) -> Aligned<T> {
+        Aligned::zeros(examples * self.len())
+    }
+}

@@ -1,0 +1,367 @@
+//! Networks of images: convolutions and pools, each with its activation, below dense layers.
+//!
+//! Images lie pixel by pixel with their channels side by side and zeros around them ([`field`]), so that a patch is a
+//! sum of two offsets and no copy of patches is made ([`crate::linalg::tile`]). On the way up and down every thread
+//! takes its examples through all layers of images, a few at a time; gradients of kernels are shared out by their rows.
+//! The dense layers are a [`DenseNetwork`] whose inputs are the last images. None of it depends on the number of
+//! threads, so that bits do not either. Batches that would take too much memory pass in pieces, and their gradient
+//! repeats the way up.
+
+mod convolution;
+mod drafts;
+mod field;
+mod pool;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pulp::Arch;
+
+use self::convolution::{Activated, Conv, Masked, waiting_length};
+use self::drafts::Drafts;
+use self::field::Frame;
+use self::pool::{PoolMap, Slopes};
+use super::DenseNetwork;
+use super::dense::make_shared;
+use super::dense::raw::RawPanels;
+use crate::engine::{Bound, Evaluator, Tangents};
+use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team};
+use crate::models::{Activation, Architecture, ModelError};
+use crate::params::{At, Parameters, Update};
+
+/// Most bytes of the images that are held at once.
+const BYTES: usize = 512 << 20;
+
+/// Examples that a thread takes through all layers of images together: enough for the weights of a layer to be used
+/// well, few enough for the images to stay in the cache.
+const TOGETHER: usize = 16;
+
+/// A layer and the images it gives.
+struct Link<T: Real> {
+    node: Node<T>,
+    activation: Activation,
+    frame: Frame,
+    /// σ(z).
+    output: Aligned<T>,
+    /// z, where σ(z) does not tell σ′(z).
+    z: Option<Aligned<T>>,
+    /// The signals at z.
+    signals: Aligned<T>,
+}
+
+enum Node<T: Real> {
+    Conv(Box<Conv<T>>),
+    Pool(PoolMap),
+}
+
+impl<T: Real> Link<T> {
+    /// The convolution, if it is one and trained.
+    fn trained(&self) -> Option<&Conv<T>> {
+        match &self.node {
+            Node::Conv(conv) if !conv.place.frozen => Some(conv),
+            _ => None,
+        }
+    }
+
+    /// Where signals of σ(z) become those of z.
+    fn masked(&self) -> Masked<T> {
+        let at = self.z.as_ref().map_or(self.output.as_ptr(), |z| z.as_ptr());
+        Masked { activation: self.activation, at, signals: self.signals.as_ptr().cast_mut() }
+    }
+}
+
+/// A network of images bound to its inputs, computing in `T`.
+pub struct ImageNetwork<T: Real> {
+    bound: Bound,
+    team: Arc<Team>,
+    arch: Arch,
+    source: Matrix,
+    /// The examples in use.
+    rows: Vec<usize>,
+    frame: Frame,
+    input: Aligned<T>,
+    links: Vec<Link<T>>,
+    tail: DenseNetwork<T>,
+    /// Where the parameters of the tail begin.
+    dense: usize,
+    /// Signals of the inputs of the tail.
+    below: Panels<T>,
+    /// Examples that fit at once, and those that are there.
+    piece: usize,
+    held: Option<Range<usize>>,
+    waiting: Aligned<T>,
+    piece_gradient: Vec<f64>,
+}
+
+/// Whether σ(z) tells σ′(z).
+fn tells_its_slope(activation: Activation) -> bool {
+    match activation {
+        Activation::Identity | Activation::Relu => true,
+        Activation::LeakyRelu { slope } => slope > 0.0,
+        _ => false,
+    }
+}
+
+impl<T: Real> ImageNetwork<T> {
+    /// Binds layers of images to their inputs.
+    pub fn new(architecture: &Architecture, inputs: &Matrix, threads: usize) -> Result<Self, ModelError> {
+        Self::within(architecture, inputs, threads, usize::MAX)
+    }
+
+    /// The same with at most `most` examples at once.
+    fn within(architecture: &Architecture, inputs: &Matrix, threads: usize, most: usize) -> Result<Self, ModelError> {
+        let Drafts { channels, sides, layers, tail, dense } = Drafts::of(architecture)?;
+        let mut frames = vec![Frame::close(channels, sides)];
+        for (l, draft) in layers.iter().enumerate() {
+            let after = if draft.place.is_some() { Conv::<T>::zeros_after(&draft.window) } else { [0; 4] };
+            if draft.place.is_some() {
+                frames[l] = frames[l].with_zeros(Conv::<T>::zeros_before(&draft.window));
+            }
+            frames.push(Frame::padded::<T>(draft.channels, draft.window.after).with_zeros(after));
+        }
+        let copies = |l: usize| 2 + usize::from(!tells_its_slope(layers[l].activation));
+        let numbers = frames[0].len() + (0..layers.len()).map(|l| copies(l) * frames[l + 1].len()).sum::<usize>();
+        let piece = (BYTES / (numbers * size_of::<T>())).min(most).clamp(1, inputs.rows.max(1));
+        let mut trained_below = false;
+        let links = layers.iter().enumerate().map(|(l, draft)| {
+            let (input, frame) = (frames[l], frames[l + 1]);
+            let node = match (draft.place, draft.pooling) {
+                (Some(place), _) => {
+                    let conv = Conv::new(place, draft.window, input, frame, piece, trained_below);
+                    trained_below |= !place.frozen;
+                    Node::Conv(Box::new(conv))
+                }
+                (None, pooling) => Node::Pool(PoolMap { pooling, window: draft.window, input, output: frame }),
+            };
+            let z = (!tells_its_slope(draft.activation)).then(|| frame.room(piece));
+            let (output, signals) = (frame.room(piece), frame.room(piece));
+            Link { node, activation: draft.activation, frame, output, z, signals }
+        });
+        let team = Arc::new(Team::new(threads));
+        Ok(Self {
+            links: links.collect(),
+            bound: Bound::new(architecture, inputs.rows),
+            arch: Arch::new(),
+            source: inputs.clone(),
+            rows: (0..inputs.rows).collect(),
+            input: frames[0].room(piece),
+            frame: frames[0],
+            tail: DenseNetwork::tail(&tail, piece, &team)?,
+            team,
+            dense,
+            below: Panels::zeros(0, 0),
+            piece,
+            held: None,
+            waiting: Aligned::zeros(threads.max(1) * waiting_length::<T>()),
+            piece_gradient: Vec::new(),
+        })
+    }
+
+    /// The parameters of the tail.
+    fn above<'a>(&self, at: At<'a>) -> At<'a> {
+        At { entries: &at.entries[self.dense..], version: at.version }
+    }
+
+    /// Packs the weights of all kernels.
+    fn pack(&mut self, at: At<'_>) {
+        assert_eq!(at.entries.len(), self.bound.layout.len(), "parameters of another layout");
+        let (links, team) = (&self.links, &self.team);
+        team.run(|worker| {
+            for link in links {
+                if let Node::Conv(conv) = &link.node {
+                    // SAFETY: every worker packs its part before anybody goes on.
+                    unsafe { conv.pack(team, worker, at.entries) };
+                }
+            }
+        });
+    }
+
+    /// Takes these of the examples in use through all layers.
+    fn up(&mut self, at: At<'_>, examples: Range<usize>) {
+        let (count, frame, arch, links) = (examples.len(), self.frame, self.arch, &self.links);
+        let input = SharedSlice::new(&mut self.input);
+        let (rows, source) = (&self.rows[examples.clone()], &self.source);
+        let waiting = SharedSlice::new(&mut self.waiting);
+        let team = &self.team;
+        team.run(|worker| {
+            let waiting = waiting.pointer().wrapping_add(worker * waiting_length::<T>());
+            for own in groups(team.share(worker, count)) {
+                for n in own.clone() {
+                    // SAFETY: this worker's example.
+                    unsafe { frame.load(n, source.row(rows[n]), input.pointer()) };
+                }
+                let mut below = input.pointer().cast_const();
+                for link in links {
+                    let to = Activated {
+                        activation: link.activation,
+                        output: link.output.as_ptr().cast_mut(),
+                        z: link.z.as_ref().map(|z| z.as_ptr().cast_mut()),
+                    };
+                    match &link.node {
+                        Node::Conv(conv) => conv.forward(arch, own.clone(), below, to, waiting),
+                        Node::Pool(pool) => pool.forward(arch, own.clone(), below, to),
+                    }
+                    below = link.output.as_ptr();
+                }
+            }
+        });
+        let above = self.above(at);
+        let (frame, images) = match links.last() {
+            Some(link) => (link.frame, &link.output),
+            None => (self.frame, &self.input),
+        };
+        self.tail.score_given(above, count, |team, forward, turned| {
+            team.run(|worker| {
+                for n in team.share(worker, count) {
+                    frame.for_each_feature(n, |feature, place| {
+                        let (width, value) = (forward.width, images[place]);
+                        // SAFETY: this worker's example, in panels of these features.
+                        unsafe {
+                            *forward.at(n / width, feature).add(n % width) = value;
+                            *turned.at(feature / turned.width, n).add(feature % turned.width) = value;
+                        }
+                    });
+                }
+            });
+        });
+        let outputs = self.bound.outputs;
+        self.bound.scores[examples.start * outputs..examples.end * outputs].copy_from_slice(&self.tail.bound().scores);
+        self.held = Some(examples);
+    }
+
+    /// The gradient of ⟨cotangent, scores⟩ over the examples that were taken up last.
+    fn down(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
+        let (arch, above, count) = (self.arch, self.above(at), cotangent.len() / self.bound.outputs);
+        self.tail.pull_back_given(above, cotangent, &mut gradient[self.dense..], &mut self.below);
+        let Some(lowest) = self.links.iter().position(|link| link.trained().is_some()) else { return };
+        let (links, team, input) = (&self.links, &self.team, &self.input);
+        let (waiting, below) = (SharedSlice::new(&mut self.waiting), RawPanels::new(&mut self.below));
+        team.run(|worker| {
+            let waiting = waiting.pointer().wrapping_add(worker * waiting_length::<T>());
+            for own in groups(team.share(worker, count)) {
+                if let Some(last) = links.last() {
+                    let to = last.masked();
+                    for n in own.clone() {
+                        last.frame.for_each_feature(n, |feature, place| {
+                            // SAFETY: this worker's example.
+                            unsafe {
+                                *to.signals.add(place) = *below.at(n / below.width, feature).add(n % below.width)
+                            };
+                        });
+                    }
+                    arch.dispatch(Slopes { frame: &last.frame, examples: own.clone(), to });
+                }
+                for l in (lowest + 1..links.len()).rev() {
+                    let (below, signals) = (&links[l - 1], links[l].signals.as_ptr());
+                    match &links[l].node {
+                        Node::Conv(conv) => conv.back(arch, own.clone(), signals, below.masked(), waiting),
+                        Node::Pool(pool) => {
+                            pool.back(arch, own.clone(), below.output.as_ptr(), signals, below.masked());
+                        }
+                    }
+                }
+            }
+        });
+        let out = SharedSlice::new(gradient);
+        team.run(|worker| {
+            let waiting = waiting.pointer().wrapping_add(worker * waiting_length::<T>());
+            for (l, link) in links.iter().enumerate() {
+                let Some(conv) = link.trained() else { continue };
+                let input = if l > 0 { links[l - 1].output.as_ptr() } else { input.as_ptr() };
+                let blocks = team.share(worker, conv.gradient_rows().div_ceil(8));
+                let rows = blocks.start * 8..(blocks.end * 8).min(conv.gradient_rows());
+                conv.gradient(arch, rows, count, (input, link.signals.as_ptr()), conv.gradient_room(), waiting);
+            }
+        });
+        team.run(|worker| {
+            for link in links {
+                if let Some(conv) = link.trained() {
+                    // SAFETY: the gradient is as long as the parameters, and workers have parts of their own.
+                    unsafe { conv.unpack(team, worker, count, &link.signals, out.pointer()) };
+                }
+            }
+        });
+    }
+}
+
+/// A few examples at a time.
+fn groups(examples: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = examples.end;
+    examples.step_by(TOGETHER).map(move |first| first..(first + TOGETHER).min(end))
+}
+
+// SAFETY: the addresses inside belong to the network.
+unsafe impl<T: Real> Send for ImageNetwork<T> {}
+
+impl<T: Real> Evaluator for ImageNetwork<T> {
+    fn bound(&self) -> &Bound {
+        &self.bound
+    }
+
+    fn select(&mut self, rows: Option<&[usize]>) {
+        self.rows.clear();
+        match rows {
+            Some(rows) => self.rows.extend_from_slice(rows),
+            None => self.rows.extend(0..self.source.rows),
+        }
+        self.bound.resize(self.rows.len());
+        self.held = None;
+    }
+
+    fn score(&mut self, at: At<'_>) {
+        self.pack(at);
+        for first in (0..self.rows.len()).step_by(self.piece) {
+            self.up(at, first..(first + self.piece).min(self.rows.len()));
+        }
+    }
+
+    fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
+        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
+        assert_eq!(cotangent.len(), examples * outputs, "one cotangent per score");
+        assert_eq!(gradient.len(), at.entries.len(), "a gradient is as long as the parameters");
+        for block in self.bound.layout.blocks().iter().filter(|block| block.frozen) {
+            gradient[block.range()].fill(0.0);
+        }
+        if self.held == Some(0..examples) {
+            return self.down(at, cotangent, gradient);
+        }
+        gradient.fill(0.0);
+        let mut own = std::mem::take(&mut self.piece_gradient);
+        own.resize(gradient.len(), 0.0);
+        for first in (0..examples).step_by(self.piece) {
+            let range = first..(first + self.piece).min(examples);
+            self.up(at, range.clone());
+            self.down(at, &cotangent[range.start * outputs..range.end * outputs], &mut own);
+            crate::linalg::add_scaled(gradient, 1.0, &own);
+        }
+        self.piece_gradient = own;
+    }
+
+    fn step(&mut self, params: &mut Parameters, cotangent: &[f64], update: Update, scratch: &mut [f64]) -> bool {
+        self.pull_back(At::from(&*params), cotangent, scratch);
+        make_shared(&self.team, params.write(), update, scratch);
+        scratch.iter().any(|g| *g != 0.0)
+    }
+
+    fn tangents(&mut self) -> Option<&mut dyn Tangents> {
+        Some(self)
+    }
+}
+
+impl<T: Real> Tangents for ImageNetwork<T> {
+    fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
+        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
+        let mut gradients = Matrix::zeros(examples, params.len());
+        let mut cotangent = vec![0.0; outputs];
+        cotangent[output] = 1.0;
+        self.pack(params.into());
+        for n in 0..examples {
+            self.up(params.into(), n..n + 1);
+            self.down(params.into(), &cotangent, gradients.row_mut(n));
+        }
+        self.held = None;
+        gradients
+    }
+}
