@@ -233,8 +233,14 @@ impl<T: Real> ImageNetwork<T> {
 
     /// The gradient of ⟨cotangent, scores⟩ over the examples that were taken up last.
     fn down(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
-        let (arch, above, count) = (self.arch, self.above(at), cotangent.len() / self.bound.outputs);
+        let above = self.above(at);
         self.tail.pull_back_given(above, cotangent, &mut gradient[self.dense..], &mut self.below);
+        self.down_images(cotangent.len() / self.bound.outputs, gradient);
+    }
+
+    /// The gradient of all kernels over the first `count` examples from the signals of the tail's inputs.
+    fn down_images(&mut self, count: usize, gradient: &mut [f64]) {
+        let arch = self.arch;
         let Some(lowest) = self.links.iter().position(|link| link.trained().is_some()) else { return };
         let (links, team, input) = (&self.links, &self.team, &self.input);
         let (waiting, below) = (SharedSlice::new(&mut self.waiting), RawPanels::new(&mut self.below));
@@ -283,6 +289,29 @@ impl<T: Real> ImageNetwork<T> {
                 }
             }
         });
+    }
+
+    /// A step over examples that are all there, whose tail moves while its gradient is made.
+    fn step_in_one_pass(
+        &mut self,
+        params: &mut Parameters,
+        cotangent: &[f64],
+        update: Update,
+        scratch: &mut [f64],
+    ) -> bool {
+        assert_eq!(cotangent.len(), self.rows.len() * self.bound.outputs, "one cotangent per score");
+        assert_eq!(scratch.len(), self.bound.layout.len(), "a gradient is as long as the parameters");
+        for block in self.bound.layout.blocks().iter().filter(|block| block.frozen) {
+            scratch[block.range()].fill(0.0);
+        }
+        let (images, dense) = params.write().split_at_mut(self.dense);
+        let (own, above) = scratch.split_at_mut(self.dense);
+        let moved = self.tail.step_given(dense, cotangent, update, above, &mut self.below);
+        self.down_images(self.rows.len(), own);
+        make_shared(&self.team, images, update, own);
+        self.tail.moved_to(params.version());
+        self.held = None;
+        moved || own.iter().any(|g| *g != 0.0)
     }
 }
 
@@ -340,6 +369,9 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
     }
 
     fn step(&mut self, params: &mut Parameters, cotangent: &[f64], update: Update, scratch: &mut [f64]) -> bool {
+        if self.held == Some(0..self.rows.len()) {
+            return self.step_in_one_pass(params, cotangent, update, scratch);
+        }
         self.pull_back(At::from(&*params), cotangent, scratch);
         make_shared(&self.team, params.write(), update, scratch);
         scratch.iter().any(|g| *g != 0.0)

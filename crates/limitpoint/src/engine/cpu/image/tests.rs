@@ -4,6 +4,7 @@ use crate::engine::{Compute, Forward, Precision, Tangents, cpu::Cpu};
 use crate::linalg::{Matrix, dot};
 use crate::models::{Activation, Architecture, Convolution, Layer, Padding, Pool, Pooling, Shape};
 use crate::numeric::{RandomStream, Streams};
+use crate::params::{Parameters, Update};
 
 /// One of `choices`.
 fn one<T: Clone>(stream: &mut RandomStream, choices: &[T]) -> T {
@@ -229,5 +230,35 @@ fn pieces_add_up() {
         let found = gradient(&mut pieces, &theta, &cotangent);
         let size = expected.iter().fold(0.0f64, |most, g| most.max(g.abs()));
         expected.iter().zip(&found).for_each(|(a, b)| assert!((a - b).abs() <= 1e-12 * size, "{a} {b}"));
+    }
+}
+
+/// A step in one call has the bits of a gradient and a move, in both precisions, whoever shares the work; the copies of
+/// weights that move with them are those of the moved weights.
+#[test]
+fn steps_in_one_call_have_the_bits_of_a_gradient_and_a_move() {
+    for (architecture, inputs, theta, cotangent) in cases() {
+        for precision in [Precision::F64, Precision::F32] {
+            let walk = |threads: usize, in_one: bool| {
+                let mut model = bound(&architecture, &inputs, threads, precision);
+                let mut params = Parameters::new(&theta);
+                let mut gradient = vec![f64::NAN; theta.len()];
+                for update in [Update::Along(-0.01), Update::AgainstSigns(0.02), Update::Along(0.03)] {
+                    let pass = model.forward(&params);
+                    if in_one {
+                        pass.step(&mut params, &cotangent, update, &mut gradient);
+                    } else {
+                        pass.pull_back(&params, &cotangent, &mut gradient);
+                        update.make(params.write(), &gradient);
+                    }
+                }
+                (params.read().to_vec(), model.scores(&params).to_vec())
+            };
+            let expected = walk(1, false);
+            assert!(expected.0 != theta, "{architecture:?}");
+            for threads in [1, 2, 3] {
+                assert!(walk(threads, true) == expected, "{architecture:?}, {threads} threads, {precision:?}");
+            }
+        }
     }
 }
