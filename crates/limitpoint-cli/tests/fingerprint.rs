@@ -29,6 +29,7 @@ fn gradient_descent_is_recognised_and_shown_as_a_table() {
         assert_eq!(marked.len(), if probe.starts_with("vectors") { 3 } else { 1 }, "{row}");
     }
     assert!(text.contains("network, best reference = 1") && text.contains("network, alignment"), "{text}");
+    assert!(text.contains("convolution, best reference = 1"), "{text}");
 }
 
 #[test]

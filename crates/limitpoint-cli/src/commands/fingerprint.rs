@@ -117,8 +117,10 @@ fn describe(found: &Fingerprint) -> String {
         text += &table(found, phase, &when);
         text.push('\n');
     }
-    if let Some(trouble) = &found.network.trouble {
-        text += &format!("no network: {trouble}\n\n");
+    for (what, evidence) in [("network", &found.network), ("convolution", &found.convolution)] {
+        if let Some(trouble) = &evidence.trouble {
+            text += &format!("no {what}: {trouble}\n\n");
+        }
     }
     text
 }

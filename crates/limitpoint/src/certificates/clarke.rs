@@ -31,13 +31,19 @@
 //!   An example with more than [`ENUMERATED`] kinks outside the free layer is searched by single flips only
 //!   ([`Coverage::Partial`]).
 //!
-//! A frozen layer on a kink can make the set above larger than ∂q_k: τ is then that of the larger set.
+//! **Images.** A max-pool that several pixels of a window tie may pass its signal to any convex combination of them,
+//! which is multi-affine in one slope a pixel (see the engine), so that a tie counts as kinks of as many layers. Pixels of
+//! an image share their kernel: where patches on kinks of one channel are linearly dependent, not every choice of sides
+//! is that of a gradient nearby, and the set above is larger than ∂q_k.
+//!
+//! A frozen layer on a kink can make it larger too: τ is then that of the larger set, which holds all of ∂q_k.
 
 use super::CertificateError;
 use super::tangent::{Coverage, Slopes, TangentCertificate, TangentProblem, checked_margins};
 use crate::data::Targets;
 use crate::engine::{Forward, Kink, Tangents};
 use crate::linalg::{Matrix, add_scaled, dot, norm2};
+use crate::memory::{bytes, require};
 use crate::models::MarginMap;
 use crate::params::ParamLayout;
 use crate::reference::{KinkRow, SparseRow, solve_margin};
@@ -65,29 +71,39 @@ impl Rows {
         slopes: Slopes,
     ) -> Result<Self, CertificateError> {
         checked_margins(model, targets, params)?;
-        let map = MarginMap::new(targets);
+        Self::of_selection(model, &MarginMap::new(targets), params, slopes)
+    }
+
+    /// The rows of the examples that the model is set to, whose margins `map` knows.
+    pub fn of_selection(
+        model: &mut dyn Tangents,
+        map: &MarginMap,
+        params: &[f64],
+        slopes: Slopes,
+    ) -> Result<Self, CertificateError> {
+        require_rows(model, map, params)?;
         let found = find_kinks(model, params, slopes)?;
         let margin_of_row = (0..model.examples() * map.per_example()).collect();
         if found.is_empty() {
             model.weigh_kinks(&[]);
             let coverage = if slopes == Slopes::Fixed { Coverage::Fixed } else { Coverage::Clarke };
-            let rows = margin_gradients(model, &map, params);
+            let rows = margin_gradients(model, map, params);
             return Ok(Self { rows, kinks: Vec::new(), margin_of_row, coverage, count: 0 });
         }
-        if is_deep(model.layout()) {
+        if is_deep(model.layout()) || found.iter().any(|kink| kink.layer != found[0].layer) {
             let table = KinkTable::new(&found, model.examples());
             let coverage = if table.other.iter().all(Vec::is_empty) { Coverage::Clarke } else { Coverage::Partial };
-            let (rows, kinks) = table.rows(model, &map, params, &|_| None);
+            let (rows, kinks) = table.rows(model, map, params, &|_| None);
             model.weigh_kinks(&[]);
             return Ok(Self { rows, kinks, margin_of_row, coverage, count: found.len() });
         }
         let left: Vec<(Kink, f64)> = found.iter().map(|kink| (*kink, 0.0)).collect();
         model.weigh_kinks(&left);
-        let rows = margin_gradients(model, &map, params);
+        let rows = margin_gradients(model, map, params);
         model.weigh_kinks(&[]);
         let (mut kinks, per) = (Vec::new(), map.per_example());
         for j in 0..per {
-            let columns = model.kink_columns(params, &unit_cotangent(&map, model.examples(), j), &found);
+            let columns = model.kink_columns(params, &unit_cotangent(map, model.examples(), j), &found);
             let moving = found.iter().zip(columns).filter(|(_, column)| moves(column));
             kinks.extend(moving.map(|(kink, change)| KinkRow { row: kink.example * per + j, change }));
         }
@@ -95,8 +111,19 @@ impl Rows {
     }
 }
 
+/// Refuses rows that do not fit into memory: those of all margins, and those of one output.
+fn require_rows(model: &dyn Tangents, map: &MarginMap, params: &[f64]) -> Result<(), CertificateError> {
+    let rows = model.examples().saturating_mul(map.per_example() + 1);
+    let what = format!("a tangent problem of {} examples and {} parameters", model.examples(), params.len());
+    Ok(require(what, bytes(&[rows, params.len()], 8), "judge fewer examples, or in l2 with fixed slopes")?)
+}
+
 /// The kinks that slopes may differ at.
-fn find_kinks(model: &mut dyn Tangents, params: &[f64], slopes: Slopes) -> Result<Vec<Kink>, CertificateError> {
+pub(super) fn find_kinks(
+    model: &mut dyn Tangents,
+    params: &[f64],
+    slopes: Slopes,
+) -> Result<Vec<Kink>, CertificateError> {
     let Slopes::Clarke { tolerance } = slopes else { return Ok(Vec::new()) };
     if !(0.0..1.0).contains(&tolerance) {
         let (what, range) = ("the kink tolerance", "in [0, 1)");

@@ -3,6 +3,7 @@
 use super::network::{self, StationarityEvidence};
 use super::regression::SolutionEvidence;
 use super::tangent::TangentProblem;
+use super::working_set::{rebuild, solve_from_smallest};
 use super::{CertificateError, DocumentError, Doubt, Evidence, MarginEvidence, Measure, RunClaim, Tolerances, Verdict};
 use crate::data::{Dataset, Targets};
 use crate::engine::{Compute, Forward, Tangents, cpu};
@@ -58,20 +59,73 @@ impl Subject<'_> {
         kinks: f64,
     ) -> Result<Result<TangentProblem, Evidence>, DocumentError> {
         let mut model = self.build()?;
-        self.check_size(&*model)?;
         let geometry = measure.geometry(model.layout())?;
         let slopes = network::slopes(kinks);
-        match TangentProblem::new(&mut *model, &self.data.targets, self.weights, &geometry, slopes) {
-            Ok(tangent) => Ok(Ok(tangent)),
+        let tangent = TangentProblem::new(&mut *model, &self.data.targets, self.weights, &geometry, slopes);
+        self.judged(&mut *model, tangent)
+    }
+
+    /// What can be judged, or why it cannot.
+    fn judged<T>(
+        &self,
+        model: &mut dyn Tangents,
+        found: Result<T, CertificateError>,
+    ) -> Result<Result<T, Evidence>, DocumentError> {
+        match found {
+            Ok(found) => Ok(Ok(found)),
             Err(CertificateError::NotHomogeneous) => Ok(Err(Evidence::NotHomogeneous)),
             Err(CertificateError::NotSeparated { .. }) => {
-                let margins = super::evaluation::margins(&mut *model, &self.data.targets, self.weights)?;
+                let margins = super::evaluation::margins(model, &self.data.targets, self.weights)?;
                 let least =
                     margins.into_iter().fold(f64::INFINITY, |least, q| if q < least || q.is_nan() { q } else { least });
                 Ok(Err(Evidence::NotSeparated { smallest_margin: least }))
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What is proven about τ from the rows of the smallest margins, where those of all would take too much memory.
+    fn from_smallest(
+        &self,
+        measure: &Measure,
+        tolerances: &Tolerances,
+    ) -> Result<Result<StationarityEvidence, Evidence>, DocumentError> {
+        let mut model = self.build()?;
+        let (geometry, slopes) = (measure.geometry(model.layout())?, network::slopes(tolerances.kinks));
+        let found = solve_from_smallest(&mut *model, &self.data.targets, self.weights, &geometry, slopes);
+        let (tangent, solution) = match self.judged(&mut *model, found)? {
+            Ok(found) => found,
+            Err(evidence) => return Ok(Err(evidence)),
+        };
+        let lowest = Some(solution.bracket.lower);
+        let brief = StationarityEvidence::of_some(&tangent, Vec::new(), solution.multipliers.clone(), lowest)?;
+        Ok(Ok(match brief.verdict(tolerances.gap) {
+            Verdict::Certified => brief,
+            _ => StationarityEvidence::of_some(&tangent, solution.direction, solution.multipliers, lowest)?,
+        }))
+    }
+
+    /// The same evidence again, from the margins that carry weight and the direction.
+    fn again(
+        &self,
+        measure: &Measure,
+        tolerances: &Tolerances,
+        stated: &StationarityEvidence,
+    ) -> Result<Result<StationarityEvidence, Evidence>, DocumentError> {
+        let mut model = self.build()?;
+        let (geometry, slopes) = (measure.geometry(model.layout())?, network::slopes(tolerances.kinks));
+        let (targets, direction) = (&self.data.targets, &stated.direction);
+        let found = rebuild(&mut *model, targets, self.weights, (&geometry, slopes), &stated.margins, direction);
+        let (tangent, lowest) = match self.judged(&mut *model, found)? {
+            Ok(found) => found,
+            Err(evidence) => return Ok(Err(evidence)),
+        };
+        Ok(Ok(StationarityEvidence::of_some(&tangent, direction.clone(), stated.multipliers(), lowest)?))
+    }
+
+    /// Whether the rows of all margins would take too much memory.
+    fn is_large(&self) -> Result<bool, DocumentError> {
+        Ok(self.check_size(&*self.build()?).is_err())
     }
 
     fn start(&self) -> Result<&[f64], DocumentError> {
@@ -112,6 +166,14 @@ pub fn decide(
             let verdict = evidence.verdict(&problem, tolerances.gap);
             Ok((Evidence::Margin(evidence).with_room(), verdict))
         }
+        RunClaim::StationaryMargin { measure } if subject.is_large()? => {
+            let evidence = match subject.from_smallest(measure, tolerances)? {
+                Ok(evidence) => evidence,
+                Err(evidence) => return Ok(with_verdict(evidence)),
+            };
+            let verdict = evidence.verdict(tolerances.gap);
+            Ok((Evidence::Stationarity(evidence).with_room(), verdict))
+        }
         RunClaim::StationaryMargin { measure } => {
             let tangent = match subject.tangent_problem(measure, tolerances.kinks)? {
                 Ok(tangent) => tangent,
@@ -149,7 +211,19 @@ pub fn recompute(
             let verdict = found.verdict(&problem, tolerances.gap);
             Ok((Evidence::Margin(found), verdict))
         }
+        (RunClaim::StationaryMargin { measure }, Evidence::Stationarity(stated)) if !stated.margins.is_empty() => {
+            match subject.again(measure, tolerances, stated)? {
+                Ok(found) => {
+                    let verdict = found.verdict(tolerances.gap);
+                    Ok((Evidence::Stationarity(found), verdict))
+                }
+                Err(found) => Ok(with_verdict(found)),
+            }
+        }
         (RunClaim::StationaryMargin { measure }, stated) => {
+            if subject.is_large()? {
+                subject.check_size(&*subject.build()?)?;
+            }
             match (subject.tangent_problem(measure, tolerances.kinks)?, stated) {
                 (Ok(tangent), Evidence::Stationarity(stated)) => {
                     let found = StationarityEvidence::new(&tangent, stated.direction.clone(), stated.multipliers())?;

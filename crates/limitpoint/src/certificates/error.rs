@@ -1,6 +1,7 @@
 //! What a certificate can refuse.
 
 use crate::linalg::LinalgError;
+use crate::memory::TooLarge;
 use crate::norms::NormError;
 use crate::params::ParamsError;
 use crate::potentials::PotentialError;
@@ -93,6 +94,9 @@ pub enum CertificateError {
     /// The layout was refused.
     #[error(transparent)]
     Params(#[from] ParamsError),
+    /// More memory than there is.
+    #[error(transparent)]
+    Memory(#[from] TooLarge),
     /// A decomposition failed.
     #[error(transparent)]
     Linalg(#[from] LinalgError),

@@ -12,14 +12,18 @@ use super::{CertificateError, Coverage, TangentCertificate};
 use crate::data::Targets;
 use crate::engine::{Forward, Tangents};
 use crate::linalg::{Matrix, norm2};
+use crate::memory::{bytes, require};
 use crate::models::MarginMap;
 use crate::norms::NormSpec;
 use crate::reference::solve_margin_gram;
 
 /// ⟨h_k, h_l⟩ of all margins: the tangent kernel of the model with the labels in it.
 pub fn margin_gram(model: &mut dyn Tangents, targets: &Targets, params: &[f64]) -> Result<Matrix, CertificateError> {
-    checked_margins(model, targets, params)?;
+    let (margins, _) = checked_margins(model, targets, params)?;
     model.weigh_kinks(&[]);
+    // the Gram matrix of the scores, that of the margins, and two factors of the latter
+    let needed = model.gram_bytes().saturating_add(bytes(&[3, margins.len(), margins.len()], 8));
+    require(format!("the Gram matrix of {} margins", margins.len()), needed, "judge fewer examples")?;
     let gram = model.gradient_gram(params);
     Ok(match targets {
         Targets::Classes { labels, count } => between_classes(&gram, labels, *count),

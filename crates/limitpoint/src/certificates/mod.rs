@@ -28,6 +28,7 @@ mod foreign;
 mod gram;
 mod tangent;
 mod tangent_file;
+mod working_set;
 
 mod bounds;
 mod multipliers;
@@ -73,3 +74,4 @@ pub use residual::least_residual;
 pub use tangent::{Coverage, Slopes, TangentCertificate, TangentProblem, solve_tangent, tangent_certificate};
 pub use tangent_file::{Level, TangentClaim, TangentFile};
 pub use verdict::{Doubt, Verdict};
+pub use working_set::tangent_certificate_from_smallest;

@@ -52,8 +52,11 @@ pub struct StationarityEvidence {
     /// v; empty where only the upper end is of interest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub direction: Vec<f64>,
-    /// p ≥ 0, one for every margin.
+    /// p ≥ 0, one for every margin, or for every one of `margins`.
     pub rows: Vec<f64>,
+    /// The margins that carry weight, where there are too many to hold the rows of all; empty otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub margins: Vec<usize>,
     /// 0 ≤ e ≤ p, one for every kink of every margin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slopes: Vec<f64>,
@@ -74,6 +77,17 @@ impl StationarityEvidence {
         direction: Vec<f64>,
         multipliers: Multipliers,
     ) -> Result<Self, CertificateError> {
+        Self::of_some(tangent, direction, multipliers, None)
+    }
+
+    /// The same where the problem holds some of the margins only, and the direction has `lowest` = min ⟨h, v⟩/‖v‖ over all
+    /// of them.
+    pub(super) fn of_some(
+        tangent: &TangentProblem,
+        direction: Vec<f64>,
+        multipliers: Multipliers,
+        lowest: Option<f64>,
+    ) -> Result<Self, CertificateError> {
         let (problem, clean) = (&tangent.problem, tangent.problem.clean(&multipliers));
         let sizes = [
             ("the number of dual weights", multipliers.rows.len(), problem.rows.rows),
@@ -93,7 +107,12 @@ impl StationarityEvidence {
         let z = problem.combine(&clean);
         let own = tangent.own_value();
         let bracket = problem.bracket(if direction.is_empty() { &tangent.params } else { &direction }, &clean)?;
-        let lower = if direction.is_empty() { own } else { bracket.lower.max(own) };
+        let lower = match lowest {
+            _ if direction.is_empty() => own,
+            Some(lowest) => bracket.lower.min(lowest).max(own),
+            None => bracket.lower.max(own),
+        };
+        let every = tangent.margin_of_row.iter().copied().eq(0..tangent.margins.len());
         let upper = bracket.upper.max(lower);
         let (q, defect) = (tangent.smallest_margin(), tangent.euler_defect());
         let allowed = ALLOWANCE + defect;
@@ -111,6 +130,7 @@ impl StationarityEvidence {
             euler_defect: defect,
             direction,
             rows: clean.rows,
+            margins: if every { Vec::new() } else { tangent.margin_of_row.clone() },
             slopes: clean.kinks,
             cone: clean.cone,
         })

@@ -30,8 +30,10 @@ use crate::linalg::dot;
 use crate::norms::NormSpec;
 use crate::reference::{MarginProblem, MarginSolution, Multipliers, solve_margin, sparse_dot};
 
-/// Entries of all rows above which ℓ2 problems with fixed slopes use the Gram matrix.
+/// Entries of all rows above which smooth ℓ2 problems use the Gram matrix.
 const DENSE: usize = 1 << 24;
+/// Entries of all rows above which other problems begin with those of the smallest margins: half a gibibyte.
+const MANY: usize = 1 << 26;
 
 /// Which subgradients may be taken where a margin is not differentiable.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,7 +94,7 @@ impl TangentProblem {
         Self::from_rows(model, targets, params, geometry, rows)
     }
 
-    fn from_rows(
+    pub(super) fn from_rows(
         model: &mut dyn Tangents,
         targets: &Targets,
         params: &[f64],
@@ -234,7 +236,9 @@ impl TangentCertificate {
 
 /// τ of a point, in any geometry.
 ///
-/// Large ℓ2 problems with fixed slopes are solved from the Gram matrix (see [`tangent_certificate_from_gram`]).
+/// Large ℓ2 problems with fixed slopes, or without kinks, are solved from the Gram matrix (see
+/// [`tangent_certificate_from_gram`]); others from the rows of the smallest margins, to which those are added that the
+/// solution violates.
 ///
 /// [`tangent_certificate_from_gram`]: super::tangent_certificate_from_gram
 ///
@@ -262,10 +266,20 @@ pub fn tangent_certificate(
     geometry: &Geometry,
     slopes: Slopes,
 ) -> Result<TangentCertificate, CertificateError> {
-    let entries = model.examples() * model.outputs() * model.layout().len();
+    let entries = targets.len().saturating_mul(model.outputs()).saturating_mul(model.layout().len());
     let plain = geometry.non_negative.is_empty() && !geometry.semidefinite;
-    if slopes == Slopes::Fixed && plain && is_euclidean(&geometry.norm) && entries > DENSE {
-        return super::gram::tangent_certificate_from_gram(model, targets, params);
+    if plain && is_euclidean(&geometry.norm) && entries > DENSE {
+        checked_margins(model, targets, params)?;
+        if slopes == Slopes::Fixed {
+            return super::gram::tangent_certificate_from_gram(model, targets, params);
+        }
+        if clarke::find_kinks(model, params, slopes)?.is_empty() {
+            let smooth = super::gram::tangent_certificate_from_gram(model, targets, params)?;
+            return Ok(TangentCertificate { coverage: Coverage::Clarke, ..smooth });
+        }
+    }
+    if entries > MANY {
+        return super::working_set::tangent_certificate_from_smallest(model, targets, params, geometry, slopes);
     }
     Ok(solve_tangent(model, targets, params, geometry, slopes)?.1)
 }

@@ -1,8 +1,8 @@
 use super::clarke::margin_gradients;
 use super::test_nets::{Net, kinked, label, matrix, net, numbers};
 use super::{
-    CertificateError, Coverage, Geometry, Slopes, TangentCertificate, TangentProblem, margin_gram, tangent_certificate,
-    tangent_certificate_from_gram,
+    CertificateError, Coverage, Geometry, Slopes, TangentCertificate, TangentProblem, margin_gram, solve_tangent,
+    tangent_certificate, tangent_certificate_from_gram, tangent_certificate_from_smallest,
 };
 use crate::data::Targets;
 use crate::engine::{Compute, Forward, Kink, Tangents, cpu};
@@ -325,5 +325,85 @@ fn the_gram_matrix_gives_the_same_certificate_as_the_rows() {
         };
         let gram = margin_gram(&mut *net.model, &net.targets, &net.theta).unwrap();
         assert!((gram[(1, gram.cols - 1)] - by_rows).abs() < 1e-13);
+    }
+}
+
+/// A convolution with a pool above it, with a preactivation on a kink and a window with a tie.
+fn image_net(activation: Activation, outputs: usize, seed: u64) -> Net {
+    use crate::engine::cpu::Cpu;
+    use crate::models::{Architecture, Convolution, Layer, Padding, Pool, Pooling, Shape};
+    let layers = vec![
+        Layer::Convolution(Convolution { padding: Padding::Valid, ..Convolution::new(2, 2) }),
+        Layer::Activation(activation),
+        Layer::Pool(Pool { pooling: Pooling::Max, size: 2, stride: 2 }),
+        Layer::Flatten,
+        Layer::dense(outputs),
+    ];
+    let architecture = Architecture::new(Shape::image(1, 5, 5), layers).unwrap();
+    let inputs = matrix(3, 25, seed);
+    let mut model = Cpu(crate::engine::Compute::default()).tangents(&architecture, (&inputs).into()).unwrap();
+    let mut next = super::test_nets::numbers(seed + 100);
+    let mut theta: Vec<f64> = (0..model.layout().len()).map(|_| next()).collect();
+    let patch = |n: usize, y: usize, x: usize| [0, 1, 5, 6].map(|offset| inputs[(n, 5 * y + x + offset)]);
+    // the first channel is on a kink at a pixel of the first example; the second ties two pixels of the second example
+    let project = |w: &mut [f64], v: [f64; 4]| {
+        let share = dot(w, &v) / dot(&v, &v);
+        w.iter_mut().zip(v).for_each(|(w, v)| *w -= share * v);
+    };
+    project(&mut theta[..4], patch(0, 0, 0));
+    let (a, b) = (patch(1, 0, 0), patch(1, 1, 1));
+    project(&mut theta[4..8], std::array::from_fn(|k| a[k] - b[k]));
+    let targets = label(&mut *model, &theta);
+    Net { model, targets, theta }
+}
+
+#[test]
+fn kinks_and_ties_of_image_networks_equal_the_enumeration_of_all_slopes() {
+    let (mut ties, mut bent) = (0, 0);
+    for outputs in [1, 2] {
+        for seed in 1..9 {
+            let mut net = image_net(Activation::LeakyRelu { slope: 0.2 }, outputs, seed);
+            let kinks = net.model.kinks_near(&net.theta.clone(), 1e-9);
+            bent += kinks.iter().filter(|kink| kink.slopes == (0.2, 1.0)).count();
+            ties += kinks.iter().filter(|kink| kink.slopes == (0.0, 1.0)).count();
+            for norm in [NormSpec::L2, NormSpec::Linf] {
+                let certificate = certify(&mut net, norm.clone(), CLARKE);
+                assert_eq!((certificate.coverage, certificate.kinks), (Coverage::Clarke, kinks.len()));
+                let all = solve_margin(&every_vertex(&mut net, &kinks, norm.clone())).unwrap();
+                let gap = (certificate.tangent_margin_upper / all.bracket.upper - 1.0).abs();
+                assert!(gap < 1e-8, "{outputs} {seed} {norm:?}: {gap} {certificate:?}");
+                assert!(certificate.euler_defect < 1e-9, "{}", certificate.euler_defect);
+                assert!(certify(&mut net, norm, Slopes::Fixed).tau >= certificate.tau - 1e-12);
+            }
+        }
+    }
+    assert!(ties >= 3 && bent >= 3, "{ties} ties, {bent} kinks");
+}
+
+#[test]
+fn the_smallest_margins_and_the_gram_matrix_give_the_certificate_of_all_rows() {
+    let inputs = matrix(90, 5, 3);
+    let dense = net(&[6], Activation::Relu, &inputs, 3, 5);
+    let image = image_net(Activation::Relu, 3, 4);
+    for (mut net, kinked) in [(dense, false), (image, true)] {
+        for norm in [NormSpec::L2, NormSpec::L1, NormSpec::Linf] {
+            for slopes in [Slopes::Fixed, CLARKE] {
+                let (geometry, theta) = (norm.clone().into(), net.theta.clone());
+                let whole = solve_tangent(&mut *net.model, &net.targets, &theta, &geometry, slopes).unwrap().1;
+                let few = tangent_certificate_from_smallest(&mut *net.model, &net.targets, &theta, &geometry, slopes)
+                    .unwrap();
+                assert!(few.rows <= whole.rows.max(net.targets.len() * 2), "{} {}", few.rows, whole.rows);
+                if kinked && slopes == CLARKE {
+                    // violated vertices of several layers are not searched for here: an upper bound
+                    assert!(few.tau >= whole.tau - 1e-8);
+                    continue;
+                }
+                assert!((few.tau - whole.tau).abs() < 1e-8, "{norm:?}: {} {}", few.tau, whole.tau);
+                assert!(few.tau - few.tau_lower < 1e-8, "{norm:?}: {} {}", few.tau, few.tau_lower);
+            }
+        }
+        let whole = certify(&mut net, NormSpec::L2, Slopes::Fixed);
+        let gram = tangent_certificate_from_gram(&mut *net.model, &net.targets, &net.theta).unwrap();
+        assert!((gram.tau - whole.tau).abs() < 1e-8);
     }
 }

@@ -43,7 +43,7 @@ impl Targets {
     }
 
     /// The targets at `indices`, which must exist.
-    fn select(&self, indices: &[usize]) -> Self {
+    pub fn select(&self, indices: &[usize]) -> Self {
         let pick = |values: &Vec<f64>| indices.iter().map(|&i| values[i]).collect();
         match self {
             Self::Binary(values) => Self::Binary(pick(values)),

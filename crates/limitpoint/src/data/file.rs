@@ -9,7 +9,7 @@ use super::csv_table::{self, TableLayout, TargetColumn, target_column};
 use super::elements::Array;
 use super::source::{Source, gunzip_if_needed, read_bytes};
 use super::spec::DataSplit;
-use super::{DataError, Dataset, Normalisation, Targets, Task, cifar, idx, npy, safetensors_file, svmlight};
+use super::{Channels, DataError, Dataset, Normalisation, Targets, Task, cifar, idx, npy, safetensors_file, svmlight};
 use crate::linalg::Matrix;
 use crate::numeric::Streams;
 
@@ -67,6 +67,9 @@ impl FileFormat {
 /// | `header` | by the first line: titles if no field is a number, refused if some are | whether it holds titles (csv) |
 /// | `delimiter` | `,` (tab for .tsv) | character between fields (csv) |
 /// | `dimension` | largest index | number of inputs (svmlight) |
+/// | `channels` | first | `last` for images of height × width × channels |
+/// | `crop` | whole | `[height, width]` of the middle of every image |
+/// | `resize` | as they are | `[height, width]`, after cropping: means over the part that a new pixel covers |
 /// | `count` | all | training examples, drawn by the stream `split`; the others become the test set |
 /// | `normalise` | none | centre, standardise or unit-norm |
 /// | `seed` | the run's | fixes the split while the run's seed varies |
@@ -108,6 +111,15 @@ pub struct File {
     /// Number of inputs of sparse examples.
     #[serde(default)]
     pub dimension: Option<usize>,
+    /// Where the channels of images are; `last` for height × width × channels.
+    #[serde(default)]
+    pub channels: Channels,
+    /// Height and width of the middle that is taken of every image; all of it if absent.
+    #[serde(default)]
+    pub crop: Option<[usize; 2]>,
+    /// Height and width that images are brought to after cropping; theirs if absent.
+    #[serde(default)]
+    pub resize: Option<[usize; 2]>,
     /// Number of training examples; all if absent.
     #[serde(default)]
     pub count: Option<usize>,
@@ -135,6 +147,9 @@ impl File {
             header: None,
             delimiter: None,
             dimension: None,
+            channels: Channels::First,
+            crop: None,
+            resize: None,
             count: None,
             normalise: Normalisation::None,
             seed: None,
@@ -180,7 +195,29 @@ impl File {
         Ok(DataSplit { train, test, truth: None })
     }
 
+    /// The examples of a file as the settings want their images.
     fn read(
+        &self,
+        path: &Path,
+        targets_path: Option<&Path>,
+        task: Task,
+        dimension: Option<usize>,
+        sparse: Option<bool>,
+    ) -> Result<Dataset, DataError> {
+        let mut data = self.read_whole(path, targets_path, task, dimension, sparse)?;
+        if self.channels == Channels::Last {
+            data = data.channels_first()?;
+        }
+        if let Some(sides) = self.crop {
+            data = data.crop_images(sides)?;
+        }
+        if let Some(sides) = self.resize {
+            data = data.resize_images(sides)?;
+        }
+        Ok(data)
+    }
+
+    fn read_whole(
         &self,
         path: &Path,
         targets_path: Option<&Path>,

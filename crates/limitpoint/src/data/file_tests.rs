@@ -142,3 +142,30 @@ fn images_keep_their_shape() {
     let values = File { task: Task::Regression, ..File::at(path) }.load(&Streams::new(0)).unwrap().train;
     assert_eq!(values.targets, Targets::Values(vec![7.0, 3.0]));
 }
+
+#[test]
+fn images_keep_their_sides_from_every_array_and_are_cut_on_request() {
+    let folder = Folder::new("images");
+    let archive = |shape: &[usize]| {
+        let values: Vec<f64> = (0..shape.iter().product()).map(|k: usize| k as f64).collect();
+        let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        for (name, bytes) in [("X.npy", npy(shape, &values)), ("y.npy", npy(&[2], &[1.0, -1.0]))] {
+            archive.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            archive.write_all(&bytes).unwrap();
+        }
+        folder.write("images.npz", &archive.finish().unwrap().into_inner())
+    };
+    let load = |file: File| file.load(&Streams::new(0)).map(|split| split.train);
+    for (shape, sides) in [(vec![2, 4, 6], vec![4, 6]), (vec![2, 3, 4, 6], vec![3, 4, 6])] {
+        assert_eq!(load(File::at(archive(&shape))).unwrap().input_shape, sides);
+    }
+    let last = File { channels: Channels::Last, ..File::at(archive(&[2, 4, 6, 3])) };
+    let data = load(last.clone()).unwrap();
+    assert_eq!((&data.input_shape[..], data.dense().unwrap()[(0, 1)]), (&[3, 4, 6][..], 3.0));
+    let cut = load(File { crop: Some([4, 4]), resize: Some([2, 2]), ..last.clone() }).unwrap();
+    assert_eq!(cut.input_shape, [3, 2, 2]);
+    // the mean of the pixels (0, 1), (0, 2), (1, 1) and (1, 2), three numbers each
+    assert_eq!(cut.dense().unwrap()[(0, 0)], 0.25 * (3.0 + 6.0 + 21.0 + 24.0));
+    let text = load(File { crop: Some([5, 5]), ..last }).unwrap_err().to_string();
+    assert!(text.contains("images.npz") && text.contains("4x6") && text.contains("5x5"), "{text}");
+}

@@ -102,8 +102,17 @@ impl ByteImages {
             Some(asked) if folder.balanced => draw_balanced(&self.name, groups, asked, stream)?,
             Some(asked) => draw(pool, asked, stream),
         };
-        let chosen = self.dataset(&choice, folder.pair)?;
-        if folder.halve { chosen.halve_images() } else { Ok(chosen) }
+        let mut chosen = self.dataset(&choice, folder.pair)?;
+        if folder.halve {
+            chosen = chosen.halve_images()?;
+        }
+        if let Some(sides) = folder.crop {
+            chosen = chosen.crop_images(sides)?;
+        }
+        if let Some(sides) = folder.resize {
+            chosen = chosen.resize_images(sides)?;
+        }
+        Ok(chosen)
     }
 }
 
@@ -117,6 +126,8 @@ impl ByteImages {
 /// | `test-count` | all | number of test images; 0 for no test set |
 /// | `balanced` | false | draw the labels equally often |
 /// | `halve` | false | means of 2×2 squares, 28×28 becomes 14×14 |
+/// | `crop` | whole | `[height, width]` of the middle of every image, after halving |
+/// | `resize` | as they are | `[height, width]`, after cropping: means over the part that a new pixel covers |
 /// | `normalise` | none | centre, standardise or unit-norm |
 /// | `seed` | the run's | fixes the draw while the run's seed varies |
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -134,6 +145,10 @@ pub struct ImageFolder {
     pub balanced: bool,
     /// Whether images are halved by 2×2 means.
     pub halve: bool,
+    /// Height and width of the middle that is taken of every image.
+    pub crop: Option<[usize; 2]>,
+    /// Height and width that images are brought to.
+    pub resize: Option<[usize; 2]>,
     /// What is done to the inputs afterwards.
     pub normalise: Normalisation,
     /// Seed of the draw; the run's if absent.

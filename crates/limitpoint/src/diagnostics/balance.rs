@@ -36,7 +36,8 @@ impl Balance {
 }
 
 /// Q(a_j) − Q(w_j, b_j)/k for every hidden neuron of a two-layer network with one output (C.nbal), k being the degree
-/// of the activation: conserved one by one along the flow.
+/// of the activation: conserved one by one along the flow. A channel of a convolution is a neuron whose a_j are all weights
+/// that read it: activations and pools let a factor pass, so what one layer gains the other does too.
 ///
 /// Empty for other models, where a block is frozen, and where the potential is not a sum over entries.
 pub fn neuron_balance(
@@ -48,7 +49,7 @@ pub fn neuron_balance(
     let [hidden, head] = homogeneity.groups.as_slice() else { return Vec::new() };
     let blocks = layout.blocks();
     let (w, a) = (&blocks[hidden.blocks[0]], &blocks[head.blocks[0]]);
-    if a.rows != 1 || a.cols != w.rows || blocks.iter().any(|block| block.frozen) {
+    if a.rows != 1 || !a.cols.is_multiple_of(w.rows) || blocks.iter().any(|block| block.frozen) {
         return Vec::new();
     }
     let bias = hidden.blocks.get(1).copied();
@@ -57,7 +58,11 @@ pub fn neuron_balance(
         if let Some(bias) = bias {
             inner += potential.conjugate_of_entries(bias, params, Entries::row(&blocks[bias], j))?;
         }
-        let outer = potential.conjugate_of_entries(head.blocks[0], params, Entries::column(a, j))?;
+        let each = a.cols / w.rows;
+        let mut outer = 0.0;
+        for column in j * each..(j + 1) * each {
+            outer += potential.conjugate_of_entries(head.blocks[0], params, Entries::column(a, column))?;
+        }
         Some(outer / head.degree - inner / hidden.degree)
     };
     (0..w.rows).map(neuron).collect::<Option<Vec<f64>>>().unwrap_or_default()

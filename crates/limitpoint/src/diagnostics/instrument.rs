@@ -214,7 +214,7 @@ impl Instrument {
         for (incoming, outgoing) in &self.hidden {
             let (w, a) = (&point.layout.blocks()[*incoming], &point.layout.blocks()[*outgoing]);
             let (w_params, a_params) = (&point.params[w.range()], &point.params[a.range()]);
-            out.push(active_neurons(w_params, a_params, w.rows, self.spec.small_below) as f64);
+            out.push(active_neurons(w_params, (a_params, a.cols), w.rows, self.spec.small_below) as f64);
         }
         for norm in &mut self.norms {
             let size = norm.value(point.params);

@@ -45,17 +45,22 @@ pub fn participation(weights: &[f64]) -> f64 {
 
 /// Neurons of a hidden layer with ‖a_j‖₂‖w_j‖₂ above `threshold` times the largest (C.fig2 uses 1 %).
 ///
-/// `incoming` is the layer's weight matrix (neurons × inputs), `outgoing` the next layer's (outputs × neurons).
+/// `incoming` is the layer's weight matrix (neurons × inputs), `outgoing` the next layer's with `columns` columns. A channel
+/// of images is a neuron: the next layer has a run of as many columns for each, its pixels or the entries of a kernel.
 ///
 /// ```
 /// use limitpoint::diagnostics::active_neurons;
 /// // three neurons with two inputs and one output; the second does nothing
-/// assert_eq!(active_neurons(&[1.0, 0.0, 0.0, 1.0, 2.0, 2.0], &[1.0, 0.0, -1.0], 3, 0.01), 2);
+/// assert_eq!(active_neurons(&[1.0, 0.0, 0.0, 1.0, 2.0, 2.0], (&[1.0, 0.0, -1.0], 3), 3, 0.01), 2);
+/// // two channels of two pixels each
+/// assert_eq!(active_neurons(&[1.0, 1.0], (&[0.0, 3.0, 0.0, 0.0], 4), 2, 0.01), 1);
 /// ```
-pub fn active_neurons(incoming: &[f64], outgoing: &[f64], neurons: usize, threshold: f64) -> usize {
+pub fn active_neurons(incoming: &[f64], (outgoing, columns): (&[f64], usize), neurons: usize, threshold: f64) -> usize {
     let inputs = incoming.len() / neurons.max(1);
+    let each = (columns / neurons.max(1)).max(1);
     let strength = |j: usize| {
-        let out: f64 = outgoing.iter().skip(j).step_by(neurons).map(|a| a * a).sum::<f64>().sqrt();
+        let own = outgoing.chunks_exact(columns.max(1)).flat_map(|row| &row[j * each..(j + 1) * each]);
+        let out: f64 = own.map(|a| a * a).sum::<f64>().sqrt();
         out * norm2(&incoming[j * inputs..(j + 1) * inputs])
     };
     let strengths: Vec<f64> = (0..neurons).map(strength).collect();

@@ -2,6 +2,7 @@
 
 use super::{Evaluator, Forward};
 use crate::linalg::{Matrix, dot};
+use crate::memory::bytes;
 
 /// Per-example gradients of a model, in doubles.
 ///
@@ -27,6 +28,12 @@ pub trait Tangents: Evaluator {
         gram
     }
 
+    /// Bytes that [`Tangents::gradient_gram`] takes, its answer included.
+    fn gram_bytes(&self) -> u128 {
+        let size = self.bound().examples.saturating_mul(self.bound().outputs);
+        bytes(&[size, self.bound().layout.len().saturating_add(size)], 8)
+    }
+
     /// Writes the scores after `params[entry]` is changed by `change`, given that `params` were the last scored. Models
     /// in which one parameter touches little do better than to score everything anew.
     fn scores_after(&mut self, params: &[f64], entry: usize, change: f64, out: &mut [f64]) {
@@ -42,16 +49,17 @@ pub trait Tangents: Evaluator {
     }
 }
 
-/// A preactivation that sits on a kink of its activation.
+/// A preactivation that sits on a kink of its activation, or a pixel that is tied with the largest of its window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Kink {
-    /// Hidden layer, from 0.
+    /// Hidden layer, from 0. In networks of images a stage: every layer with an activation is one, and a max-pool over m
+    /// pixels has m − 1 before it. The gradient is affine in the slopes of any one of them.
     pub layer: usize,
-    /// Unit in the layer.
+    /// Unit in the layer, or number of its output.
     pub unit: usize,
     /// Example of the current batch.
     pub example: usize,
-    /// Slopes on the left and the right.
+    /// Slopes on the left and the right; for a tie, no share and all of what later pixels of the window left.
     pub slopes: (f64, f64),
 }
 

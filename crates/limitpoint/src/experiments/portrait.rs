@@ -4,7 +4,7 @@ use super::record::{DecisionMap, FeatureImages, Portrait};
 use crate::data::{Dataset, Targets};
 use crate::engine::{Compute, Forward, cpu};
 use crate::linalg::{Matrix, norm2};
-use crate::models::{MarginMap, ModelError, ModelSpec};
+use crate::models::{Layer, MarginMap, ModelError, ModelSpec, Shape};
 use crate::params::ParamLayout;
 
 /// Grid points along each axis of a decision map.
@@ -25,12 +25,28 @@ pub(super) fn portrait(
         return Ok(Portrait::default()); // of a run that diverged there is nothing to paint
     }
     let decision = if data.dimension() == 2 { decision_map(model, data, params)? } else { None };
-    let features = match data.input_shape[..] {
-        [rows, cols] => feature_images(layout, params, 1, rows, cols),
-        [channels, rows, cols] => feature_images(layout, params, channels, rows, cols),
+    let [channels, rows, cols] = match data.input_shape[..] {
+        [rows, cols] => [1, rows, cols],
+        [channels, rows, cols] => [channels, rows, cols],
+        _ => return Ok(Portrait { decision, ..Portrait::default() }),
+    };
+    if !matches!(model, ModelSpec::Image { .. }) {
+        let features = feature_images(layout, params, channels, rows, cols);
+        return Ok(Portrait { decision, features, ..Portrait::default() });
+    }
+    let architecture = model.architecture_on(data)?;
+    let trained = |(layer, _): &(&Layer, &Shape)| matches!(layer, Layer::Dense { .. } | Layer::Convolution(_));
+    let first = architecture.with_inputs().find(trained);
+    let features = match first {
+        Some((Layer::Convolution(conv), before)) => {
+            let [height, width] = conv.kernel;
+            feature_images(layout, params, before.0.first().copied().unwrap_or(1), height, width)
+        }
         _ => None,
     };
-    Ok(Portrait { decision, features })
+    // the norms of weights that cannot be factored are left out
+    let layers = architecture.kernel_norms(params).unwrap_or_default();
+    Ok(Portrait { decision, features, layers })
 }
 
 /// The map, or nothing where scores are no numbers.
@@ -83,10 +99,13 @@ fn feature_images(
 ) -> Option<FeatureImages> {
     let weights: Vec<_> = layout.weights().collect();
     let first = weights.first().filter(|block| block.cols == channels * rows * cols)?;
+    // a channel of images is read by a run of columns: its pixels, or the entries of a kernel
     let outgoing = |unit: usize| {
-        weights.get(1).filter(|next| next.cols == first.rows).map_or(1.0, |next| {
-            let column: Vec<f64> = (0..next.rows).map(|o| params[next.offset + o * next.cols + unit]).collect();
-            norm2(&column)
+        weights.get(1).filter(|next| next.cols.is_multiple_of(first.rows)).map_or(1.0, |next| {
+            let each = next.cols / first.rows;
+            let rows = params[next.range()].chunks_exact(next.cols);
+            let read: Vec<f64> = rows.flat_map(|row| &row[unit * each..(unit + 1) * each]).copied().collect();
+            norm2(&read)
         })
     };
     let incoming = |unit: usize| &params[first.offset + unit * first.cols..][..first.cols];
@@ -141,6 +160,23 @@ mod tests {
         let features = portrait.features.unwrap();
         assert_eq!(features.images, [[0.0, 1.0, 0.0, -0.5], [1.0, 0.0, 0.0, 0.0]]);
         assert_eq!(features.strengths[0], 1.0);
-        assert!(portrait.decision.is_none());
+        assert!(portrait.decision.is_none() && portrait.layers.is_empty());
+    }
+
+    #[test]
+    fn kernels_of_a_network_of_images_are_painted_with_the_norms_of_its_layers() {
+        let inputs = Matrix::from_rows(&[&[1.0; 9], &[2.0; 9]]);
+        let data = Dataset::new("image", inputs, Targets::Binary(vec![-1.0, 1.0]), vec![3, 3]).unwrap();
+        let layers = "conv 2 2x2 valid, pool 2, dense".parse().unwrap();
+        let model =
+            ModelSpec::Image { layers, activation: Activation::Relu, biases: Default::default(), frozen: vec![] };
+        let layout = model.architecture_on(&data).unwrap().layout().clone();
+        let params = [1.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, -1.0, 1.0, 3.0];
+        let portrait = portrait(&model, &layout, &data, &params).unwrap();
+        let features = portrait.features.unwrap();
+        assert_eq!((features.rows, features.cols, features.strengths[0]), (2, 2, 1.0));
+        assert_eq!(features.images, [[0.0, 1.0, 0.0, -0.5], [1.0, 0.0, 0.0, 0.0]]);
+        let names: Vec<&str> = portrait.layers.iter().map(|layer| layer.layer.as_str()).collect();
+        assert_eq!(names, ["conv 2 2x2 valid on 1x3x3", "dense 1 on 2"]);
     }
 }

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::models::KernelNorms;
 pub use crate::training::Metrics;
 
 /// One experiment: the recipe's words and every run.
@@ -108,8 +109,11 @@ pub struct HistogramRecord {
 pub struct Portrait {
     /// Scores over the plane, where inputs have two features.
     pub decision: Option<DecisionMap>,
-    /// Rows of the first layer as images, where inputs are images.
+    /// Rows of the first layer as images, where inputs are images; its kernels in a network of images.
     pub features: Option<FeatureImages>,
+    /// Norms of all layers of a network of images.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<KernelNorms>,
 }
 
 /// Scores of a model with two inputs on a grid, and the training examples.

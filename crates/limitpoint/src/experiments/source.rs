@@ -56,6 +56,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("fingerprint-matrices-1", include_str!("../../experiments/fingerprint/fingerprint-matrices-1.toml")),
     ("fingerprint-matrices-2", include_str!("../../experiments/fingerprint/fingerprint-matrices-2.toml")),
     ("fingerprint-network", include_str!("../../experiments/fingerprint/fingerprint-network.toml")),
+    ("fingerprint-convolution", include_str!("../../experiments/fingerprint/fingerprint-convolution.toml")),
     ("fingerprint-vectors-1", include_str!("../../experiments/fingerprint/fingerprint-vectors-1.toml")),
     ("fingerprint-vectors-2", include_str!("../../experiments/fingerprint/fingerprint-vectors-2.toml")),
 ];

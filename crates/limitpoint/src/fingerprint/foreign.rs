@@ -94,9 +94,10 @@ pub fn read_paths(name: &str, paths: &[ForeignPath]) -> Result<Fingerprint, Fing
     let (phases, course) = answer::phases(&geometries, &runs);
     let answer = answer::sentence(name, &geometries, &phases);
     let trouble = Some("an optimiser that runs elsewhere is followed on the linear problems".to_owned());
-    let network = NetworkEvidence { references: Vec::new(), readings: Vec::new(), trouble };
+    let network = NetworkEvidence { trouble, ..NetworkEvidence::default() };
+    let convolution = network.clone();
     let (optimiser, pace) = (name.to_owned(), Pace { stages: Vec::new() });
-    Ok(Fingerprint { optimiser, geometries, pace, runs, phases, course, network, answer })
+    Ok(Fingerprint { optimiser, geometries, pace, runs, phases, course, network, convolution, answer })
 }
 
 #[cfg(test)]

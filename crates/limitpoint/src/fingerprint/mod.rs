@@ -20,7 +20,7 @@
 //! | `pace` | step sizes that suit an optimiser, and how deep it is followed |
 //! | `reading` | one run on one probe, read off at levels of the loss |
 //! | `foreign` | the problems for optimisers that run elsewhere, and what their paths say |
-//! | `network` | the probe without a known optimum |
+//! | `network` | the probes without a known optimum |
 //! | `answer` | phases, confidence, and the sentence that says it |
 
 mod answer;
@@ -190,8 +190,11 @@ pub struct Fingerprint {
     pub phases: Vec<Phase>,
     /// The smallest shares of all runs, at the levels of the loss that all of them reached and at their ends.
     pub course: Vec<Moment>,
-    /// The network.
+    /// The dense network.
     pub network: NetworkEvidence,
+    /// The convolutional network.
+    #[serde(default)]
+    pub convolution: NetworkEvidence,
     /// The answer as a sentence.
     pub answer: String,
 }
@@ -214,7 +217,7 @@ impl Fingerprint {
     }
 
     /// The table of a phase: what a row is of, and its numbers by candidate. Of a probe, the smallest shares over
-    /// starts; of the network, margins relative to the best reference, and alignments.
+    /// starts; of the networks, margins relative to the best reference, and alignments.
     pub fn table(&self, phase: &Phase) -> Vec<(String, Vec<f64>)> {
         let at_end = self.late() == Some(phase);
         let mut rows: Vec<(String, Vec<f64>)> = Vec::new();
@@ -229,9 +232,11 @@ impl Fingerprint {
                 None => rows.push((run.probe.clone(), reading.shares.clone())),
             }
         }
-        if let Some(reading) = self.network.at(if at_end { f64::NEG_INFINITY } else { phase.clearest }) {
-            rows.push(("network, best reference = 1".to_owned(), reading.relative.clone()));
-            rows.push(("network, alignment".to_owned(), reading.alignment.clone()));
+        for (name, evidence) in [("network", &self.network), ("convolution", &self.convolution)] {
+            if let Some(reading) = evidence.at(if at_end { f64::NEG_INFINITY } else { phase.clearest }) {
+                rows.push((format!("{name}, best reference = 1"), reading.relative.clone()));
+                rows.push((format!("{name}, alignment"), reading.alignment.clone()));
+            }
         }
         rows
     }
@@ -275,7 +280,7 @@ pub fn fingerprint_all(optimiser: &str, settings: &Settings) -> Result<Vec<Finge
     parts.iter().map(one).collect()
 }
 
-/// Takes the fingerprint of what is called `name`: of `linear` on the linear problems, of `whole` on the network.
+/// Takes the fingerprint of what is called `name`: of `linear` on the linear problems, of `whole` on the networks.
 fn take(name: &str, linear: &str, whole: &str, settings: &Settings) -> Result<Fingerprint, FingerprintError> {
     if settings.starts == 0 || settings.starts > MOST_STARTS {
         return Err(FingerprintError::Starts { starts: settings.starts, most: MOST_STARTS });
@@ -289,16 +294,21 @@ fn take(name: &str, linear: &str, whole: &str, settings: &Settings) -> Result<Fi
             jobs.push((probe, optima.clone(), start));
         }
     }
-    let (runs, network) = rayon::join(
+    let (runs, networks) = rayon::join(
         || {
             jobs.into_par_iter()
                 .map(|(probe, optima, start)| reading::run(linear, &geometries, probe, &optima, start, &pace))
                 .collect::<Result<Vec<ProbeRun>, FingerprintError>>()
         },
-        || network::evidence(whole, &geometries, &network_pace),
+        || {
+            let [dense, images] = network::EXPERIMENTS;
+            let evidence = |experiment| network::evidence(experiment, whole, &geometries, &network_pace);
+            rayon::join(|| evidence(dense), || evidence(images))
+        },
     );
-    let (runs, network) = (runs?, network?);
+    let (runs, network, convolution) = (runs?, networks.0?, networks.1?);
     let (phases, course) = answer::phases(&geometries, &runs);
     let answer = answer::sentence(name, &geometries, &phases);
-    Ok(Fingerprint { optimiser: name.to_owned(), geometries, pace, runs, phases, course, network, answer })
+    let optimiser = name.to_owned();
+    Ok(Fingerprint { optimiser, geometries, pace, runs, phases, course, network, convolution, answer })
 }

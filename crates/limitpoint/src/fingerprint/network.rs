@@ -1,4 +1,4 @@
-//! The probe without a known optimum: a homogeneous network.
+//! The probes without a known optimum: a homogeneous dense network and a convolutional one.
 
 use std::f64::consts::LN_10;
 
@@ -12,8 +12,8 @@ use crate::diagnostics::kkt_measure;
 use crate::driver::Process;
 use crate::optimisers::OptimiserSpec;
 
-/// The built-in experiment.
-const EXPERIMENT: &str = "fingerprint-network";
+/// The built-in experiments: a dense network, and one of images.
+pub(super) const EXPERIMENTS: [&str; 2] = ["fingerprint-network", "fingerprint-convolution"];
 
 /// Steepest descents that the margins of others are compared with.
 const REFERENCES: [&str; 4] = ["coordinate", "gradient", "sign", "spectral"];
@@ -36,7 +36,7 @@ pub struct NetworkReading {
 
 /// What a network says. Its limits are stationary points, of which there are many, so that this is evidence beside the
 /// linear probes and no part of their answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NetworkEvidence {
     /// The references.
     pub references: Vec<String>,
@@ -60,12 +60,13 @@ type Moment = (f64, Vec<f64>, Vec<f64>);
 /// Runs the optimiser and the references from one start. An optimiser that stumbles over a network, as AdaBoost does
 /// over features it cannot weigh, still has the fingerprint of its linear runs.
 pub(super) fn evidence(
+    experiment: &str,
     optimiser: &str,
     geometries: &[Candidate],
     pace: &Pace,
 ) -> Result<NetworkEvidence, FingerprintError> {
     let names = REFERENCES.map(str::to_owned).to_vec();
-    let own = match follow(optimiser, geometries, &pace.finer(FINEST, DEPTH)) {
+    let own = match follow(experiment, optimiser, geometries, &pace.finer(FINEST, DEPTH)) {
         Ok(own) => own,
         Err(error) => {
             return Ok(NetworkEvidence { references: names, readings: Vec::new(), trouble: Some(error.to_string()) });
@@ -76,7 +77,7 @@ pub(super) fn evidence(
         let spec: OptimiserSpec = super::battery::optimiser(name)?;
         let depth = own.last().map(|moment| moment.0);
         let settings = Settings { log10_loss: depth, ..Settings::default() };
-        references.push(follow(name, geometries, &Pace::of(&spec, &settings).finer(FINEST, DEPTH))?);
+        references.push(follow(experiment, name, geometries, &Pace::of(&spec, &settings).finer(FINEST, DEPTH))?);
     }
     let readings = own.into_iter().filter_map(|(log10_loss, margins, alignment)| {
         // of every reference, its first moment at this loss or below; their grid of levels is the same
@@ -90,8 +91,13 @@ pub(super) fn evidence(
     Ok(NetworkEvidence { references: names, readings: readings.collect(), trouble: None })
 }
 
-fn follow(optimiser: &str, geometries: &[Candidate], pace: &Pace) -> Result<Vec<Moment>, FingerprintError> {
-    let training = task(EXPERIMENT, optimiser)?.training()?;
+fn follow(
+    experiment: &str,
+    optimiser: &str,
+    geometries: &[Candidate],
+    pace: &Pace,
+) -> Result<Vec<Moment>, FingerprintError> {
+    let training = task(experiment, optimiser)?.training()?;
     let layout = training.objective()?.layout().clone();
     let mut norms = workers(geometries, &layout)?;
     let mut moments: Vec<Moment> = Vec::new();

@@ -79,6 +79,19 @@ impl Window {
         }
         Some(Self { before, after, size, stride, zeros })
     }
+
+    /// Calls `meet` with every (pixel after, entry of the window, pixel before) where an entry lies on the image.
+    pub fn meetings(&self, mut meet: impl FnMut(usize, usize, usize)) {
+        for (y, x) in (0..self.after[0]).flat_map(|y| (0..self.after[1]).map(move |x| (y, x))) {
+            for (i, j) in (0..self.size[0]).flat_map(|i| (0..self.size[1]).map(move |j| (i, j))) {
+                let row = (y * self.stride + i).checked_sub(self.zeros[0]).filter(|row| *row < self.before[0]);
+                let column = (x * self.stride + j).checked_sub(self.zeros[1]).filter(|column| *column < self.before[1]);
+                if let (Some(row), Some(column)) = (row, column) {
+                    meet(y * self.after[1] + x, i * self.size[1] + j, row * self.before[1] + column);
+                }
+            }
+        }
+    }
 }
 
 /// Channels, height and width of an image.

@@ -34,11 +34,10 @@ fn article(found: &Fingerprint) -> String {
         )
     });
     let tables: String = found.spoken().into_iter().map(|phase| table(found, phase)).collect();
-    let trouble = found
-        .network
-        .trouble
-        .as_ref()
-        .map_or_else(String::new, |trouble| format!("<p class=\"explain\">No network: {}</p>", escape(trouble)));
+    let troubles = [("network", &found.network.trouble), ("convolution", &found.convolution.trouble)];
+    let said = troubles.into_iter().filter_map(|(what, trouble)| Some((what, trouble.as_ref()?)));
+    let trouble: String =
+        said.map(|(what, trouble)| format!("<p class=\"explain\">No {what}: {}</p>", escape(trouble))).collect();
     format!(
         "<section class=\"claim\"><h2>{}</h2>\n<p class=\"lead\">{}</p>\n<div class=\"evidence\">\
          {figure}<div>{tables}{trouble}</div></div></section>\n",

@@ -1,5 +1,6 @@
 //! The page: one file that opens offline, from disk, in any browser.
 
+use super::layers::layers;
 use super::page_data::PageData;
 use super::picture::standing;
 use super::tables::{certificates, failures, findings, runs, summary};
@@ -41,6 +42,7 @@ pub(super) fn parts(record: &ExperimentRecord, analysis: &Analysis) -> Vec<(&'st
         ("findings", findings(&analysis.findings)),
         ("summary", summary(record, analysis)),
         ("certificates", certificates(&record.runs)),
+        ("layers", layers(&record.runs)),
         ("runs", runs(&record.runs)),
     ]
 }

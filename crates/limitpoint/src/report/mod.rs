@@ -8,6 +8,7 @@
 //! | `html.rs` | the page, put together from its parts and the assets |
 //! | `picture.rs` | the picture it begins with: optimisers × norms |
 //! | `tables.rs` | findings and tables |
+//! | `layers.rs` | norms of the layers of networks of images |
 //! | `page_data.rs` | what the page's script draws, as JSON |
 //! | `budget.rs` | how much of it fits on a page |
 //! | `sheet.rs` | what the pages without a script share |
@@ -31,6 +32,7 @@ mod budget;
 mod fingerprints;
 mod horizons;
 mod html;
+mod layers;
 mod live;
 mod page_data;
 mod picture;

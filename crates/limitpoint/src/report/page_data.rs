@@ -295,7 +295,7 @@ impl<'a> SweepData<'a> {
 
 impl PortraitData {
     fn new(run: &RunRecord) -> Option<Self> {
-        let Portrait { decision, features } = &run.portrait;
+        let Portrait { decision, features, .. } = &run.portrait;
         let features = features.as_ref().map(|features| FeatureData {
             rows: features.rows,
             cols: features.cols,

@@ -198,7 +198,7 @@ function addFeatures() {
     .filter(({ features }) => features && features.images.length > 0);
   if (shown.length === 0) return;
   const grid = addSection('features', 'Learned features',
-    'Incoming weights of the strongest hidden units as images, each divided by its largest weight; below them their strength relative to the strongest unit.',
+    'Incoming weights of the strongest hidden units as images, or the kernels of a first convolution, each divided by its largest weight; below them their strength relative to the strongest unit.',
     colourScale('weight'));
   grid.classList.add('pictures');
   const figures = shown.map(({ group, index, features }) => {

@@ -170,7 +170,8 @@ mod tests {
             runs: Vec::new(),
             phases,
             course: Vec::new(),
-            network: NetworkEvidence { references: Vec::new(), readings: Vec::new(), trouble: None },
+            network: NetworkEvidence::default(),
+            convolution: NetworkEvidence::default(),
             answer: String::new(),
         }
     }

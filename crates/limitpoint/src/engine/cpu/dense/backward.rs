@@ -6,11 +6,21 @@ use pulp::{Simd, WithSimd};
 
 use super::raw::{Raw, RawPanels};
 use super::signals::{Backward, Source, WeightGradient};
-use super::target::{Seen, StoreRows, Target};
+use super::target::{Seen, Step, StoreRows, Target};
 use super::{DenseNetwork, block_size, make_shared, share};
 use crate::linalg::tile::{Rows, Waiting, weight_rows};
 use crate::linalg::{Panels, Real};
 use crate::params::{Parameters, Update};
+
+/// What a backward pass does about the lowest weights.
+pub(super) enum LowestWeights<'a, T> {
+    /// Their gradient is written down with the others.
+    Written,
+    /// They make a step while their gradient is made.
+    Moved(Step<'a, T>),
+    /// Nothing yet: somebody needs them as they are.
+    Left,
+}
 
 /// The weight gradient of an output layer, column panels `panels` of it.
 pub(super) struct HeadGradient<'a, T: Real> {
@@ -40,7 +50,7 @@ impl<T: Real> DenseNetwork<T> {
     /// Turns z into δ in every layer that needs it and, given a gradient, fills it.
     pub(super) fn backward(&mut self, params: &[f64], cotangent: &[f64], gradient: Option<&mut [f64]>) {
         assert_eq!(params.len(), self.bound.layout.len(), "parameters of another layout");
-        self.pull_signals(Raw(self.weights_at(params.as_ptr())), cotangent, gradient, None);
+        self.pull_signals(Raw(self.weights_at(params.as_ptr())), cotangent, gradient, LowestWeights::Written);
     }
 
     /// Whether a step can move the lowest layer as its gradient is made.
@@ -62,27 +72,40 @@ impl<T: Real> DenseNetwork<T> {
         debug_assert_eq!(lowest, 0, "the lowest weights come first");
         let entries = params.write();
         let start = entries.as_mut_ptr();
-        let step = Target::Step(start.wrapping_add(lowest), update, &seen);
-        self.pull_signals(Raw(self.weights_at(start)), cotangent, Some(scratch), Some(step));
-        seen.look(&scratch[end..]);
-        make_shared(&self.team, &mut entries[end..], update, &scratch[end..]);
+        // a sparse layer moves copies of its own
+        let copy = if self.sparse.is_some() { None } else { self.rounded.lowest() };
+        let step = Step { weights: start.wrapping_add(lowest), update, seen: &seen, copy };
+        self.pull_signals(Raw(self.weights_at(start)), cotangent, Some(scratch), LowestWeights::Moved(step));
+        self.move_others(entries, end, update, scratch, &seen);
         if let Some(sparse) = &mut self.sparse {
-            self.rounded.round(entries, end);
             sparse.pack_biases(entries, &self.layers[0]);
         }
-        // a sparse layer has moved its copies too
-        self.rounded.version = self.sparse.is_some().then(|| params.version());
+        self.rounded.version = Some(params.version());
         seen.any()
     }
 
-    /// Turns z into δ in every layer that needs it and fills the gradient, if one is given. The lowest weights make a
-    /// step instead, if one is given: see [`DenseNetwork::moves_in_one_pass`].
-    fn pull_signals(
+    /// Moves the parameters from `end` on, and their copies.
+    pub(super) fn move_others(
+        &mut self,
+        entries: &mut [f64],
+        end: usize,
+        update: Update,
+        scratch: &[f64],
+        seen: &Seen,
+    ) {
+        seen.look(&scratch[end..]);
+        make_shared(&self.team, &mut entries[end..], update, &scratch[end..]);
+        self.rounded.round(&self.team, entries, end);
+    }
+
+    /// Turns z into δ in every layer that needs it and fills the gradient, if one is given. Another thing may become of
+    /// the lowest weights: see [`DenseNetwork::moves_in_one_pass`].
+    pub(super) fn pull_signals(
         &mut self,
         weights: Raw<T>,
         cotangent: &[f64],
         gradient: Option<&mut [f64]>,
-        step: Option<Target<'_>>,
+        lowest_weights: LowestWeights<'_, T>,
     ) {
         assert_eq!(cotangent.len(), self.bound.examples * self.bound.outputs, "one cotangent per score");
         assert_eq!(self.shaped, Some(self.bound.examples), "scores come before gradients");
@@ -96,7 +119,12 @@ impl<T: Real> DenseNetwork<T> {
             }
             None => (RawPanels { start: std::ptr::null_mut(), rows: 0, width: 0 }, true),
         };
-        let lowest_weights = step.or((!no_gradient).then(|| Target::Gradient(gradient.place(self.layers[0].weight))));
+        let in_one_pass = !matches!(lowest_weights, LowestWeights::Written);
+        let lowest_weights = match lowest_weights {
+            LowestWeights::Moved(step) => Some(Target::Step(step)),
+            LowestWeights::Written if !no_gradient => Some(Target::Gradient(gradient.place(self.layers[0].weight))),
+            LowestWeights::Written | LowestWeights::Left => None,
+        };
         let lowest = if no_gradient || self.wants_all_signals {
             0
         } else {
@@ -117,7 +145,7 @@ impl<T: Real> DenseNetwork<T> {
             self.plain_head_gradient(cotangent, gradient, no_gradient);
         }
         if !self.kept {
-            debug_assert!(step.is_none(), "planar networks write their gradient down");
+            debug_assert!(!in_one_pass, "planar networks write their gradient down");
             return self.planar_backward(weights, gradient);
         }
         let sparse = self.sparse.is_some();

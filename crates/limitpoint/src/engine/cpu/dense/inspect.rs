@@ -4,6 +4,7 @@ use super::DenseNetwork;
 use super::plan::LARGE;
 use crate::engine::{Evaluator, Kink, KinkColumn, Kinks, Tangents};
 use crate::linalg::{Matrix, Real, matmul_nt};
+use crate::memory::bytes;
 
 impl<T: Real> DenseNetwork<T> {
     /// All preactivations of all examples in use, whatever way scores would go.
@@ -231,6 +232,13 @@ impl<T: Real> Tangents for DenseNetwork<T> {
 
     fn gradient_gram(&mut self, params: &[f64]) -> Matrix {
         self.layerwise_gram(params)
+    }
+
+    fn gram_bytes(&self) -> u128 {
+        let (count, outputs) = (self.bound.examples, self.bound.outputs);
+        let sizes = self.layers.iter().map(|layer| bytes(&[count, outputs, layer.inputs + layer.outputs], 8));
+        let gram = bytes(&[count * outputs, count * outputs], 8).saturating_add(bytes(&[2, count, count], 8));
+        sizes.fold(gram, u128::saturating_add)
     }
 
     fn scores_after(&mut self, params: &[f64], entry: usize, change: f64, out: &mut [f64]) {

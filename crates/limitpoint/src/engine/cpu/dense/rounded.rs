@@ -3,7 +3,7 @@
 use std::any::TypeId;
 
 use super::{BLOCK, DenseNetwork, share};
-use crate::linalg::{Real, SharedSlice};
+use crate::linalg::{Real, SharedSlice, Team};
 use crate::params::{At, Version};
 
 /// Parameters rounded to `T`, and which parameters they were. Empty when `T` is `f64`, where nothing is rounded.
@@ -20,11 +20,22 @@ impl<T: Real> Rounded<T> {
         Self { values: vec![T::default(); length], version: None }
     }
 
-    /// Rounds `params[from..]`.
-    pub fn round(&mut self, params: &[f64], from: usize) {
-        if !is_double::<T>() {
-            round_into(&mut self.values[from..], &params[from..]);
+    /// Rounds `params[from..]`, shared out over the team.
+    pub fn round(&mut self, team: &Team, params: &[f64], from: usize) {
+        if is_double::<T>() {
+            return;
         }
+        let (params, rounded) = (&params[from..], SharedSlice::new(&mut self.values[from..]));
+        share(team, params.len().div_ceil(BLOCK), params.len(), |blocks| {
+            let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(params.len());
+            // SAFETY: every worker writes its own blocks.
+            round_into(unsafe { rounded.part(range.clone()) }, &params[range]);
+        });
+    }
+
+    /// Where copies begin, if there are any.
+    pub fn lowest(&mut self) -> Option<*mut T> {
+        (!is_double::<T>()).then(|| self.values.as_mut_ptr())
     }
 }
 
@@ -53,14 +64,9 @@ impl<T: Real> DenseNetwork<T> {
         self.rounded.version = None;
         if let Some(sparse) = &mut self.sparse {
             sparse.pack_weights(&self.team, params, &self.layers[0]);
-            self.rounded.round(params, self.layers[0].end());
-        } else if !is_double::<T>() {
-            let rounded = SharedSlice::new(&mut self.rounded.values);
-            share(&self.team, params.len().div_ceil(BLOCK), params.len(), |blocks| {
-                let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(params.len());
-                // SAFETY: every worker writes its own blocks.
-                round_into(unsafe { rounded.part(range.clone()) }, &params[range]);
-            });
+            self.rounded.round(&self.team, params, self.layers[0].end());
+        } else {
+            self.rounded.round(&self.team, params, 0);
         }
         self.weights_at(params.as_ptr())
     }

@@ -46,7 +46,57 @@ pub(super) struct WeightGradient<'a, T: Real> {
     /// The layer's input as panels of (examples × inputs).
     pub turned: &'a Panels<T>,
     /// What becomes of it.
-    pub target: Target<'a>,
+    pub target: Target<'a, T>,
+}
+
+impl<T: Real> WeightGradient<'_, T> {
+    /// The gradient of these rows of the weights from their signals δ.
+    ///
+    /// # Safety
+    /// The signals have these rows, which are this thread's; sums wait as in [`Waiting::in_rows`].
+    #[inline(always)]
+    pub unsafe fn make<S: Simd>(
+        &self,
+        simd: S,
+        rows: Range<usize>,
+        (start, shape): (*const T, &Panels<T>),
+        waiting: *mut T,
+    ) {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            if self.input.rows() <= NARROW {
+                let cols = self.input.rows();
+                narrow_rows(simd, rows, (start, shape), self.input, |row, values: &[T]| {
+                    self.target.put(row * cols, &values[..cols]);
+                });
+            } else {
+                let mut store = StoreRows::new(self.target, self.turned);
+                let waiting = Waiting::in_panels(waiting, shape.rows(), self.turned.width());
+                let panels = 0..self.turned.count();
+                weight_rows(simd, rows, (start, shape), self.turned, panels, waiting, &mut store);
+            }
+        }
+    }
+}
+
+/// The weight gradient of one layer alone, over the units `rows` whose signals are there.
+pub(super) struct OnlyWeights<'a, T: Real> {
+    pub rows: Range<usize>,
+    pub signals: &'a Panels<T>,
+    pub weights: WeightGradient<'a, T>,
+    pub waiting: *mut T,
+}
+// SAFETY: the pointers are written at this thread's rows only.
+unsafe impl<T: Real> Send for OnlyWeights<'_, T> {}
+
+impl<T: Real> WithSimd for OnlyWeights<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let signals = (self.signals.data().as_ptr(), self.signals);
+        // SAFETY: the network sized all buffers and gave this thread these rows.
+        unsafe { self.weights.make(simd, self.rows, signals, self.waiting) };
+    }
 }
 
 /// Masks a finished back-signal by σ′(z) in place.
@@ -233,18 +283,7 @@ impl<T: Real> WithSimd for Backward<'_, T> {
                 }
                 let start = self.signals.start.cast_const();
                 if let Some(weights) = &self.weights {
-                    if weights.input.rows() <= NARROW {
-                        let cols = weights.input.rows();
-                        narrow_rows(simd, rows.clone(), (start, self.shape), weights.input, |row, values: &[T]| {
-                            weights.target.put(row * cols, &values[..cols]);
-                        });
-                    } else {
-                        let mut store = StoreRows::new(weights.target, weights.turned);
-                        let panels = 0..weights.turned.count();
-                        let waiting = Waiting::in_panels(self.waiting, self.signals.rows, weights.turned.width());
-                        let d = (start, self.shape);
-                        weight_rows(simd, rows.clone(), d, weights.turned, panels, waiting, &mut store);
-                    }
+                    weights.make(simd, rows.clone(), (start, self.shape), self.waiting);
                 }
                 if let Some(bias) = self.bias {
                     for row in rows.clone() {

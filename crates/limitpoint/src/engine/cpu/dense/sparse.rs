@@ -20,7 +20,7 @@ use super::bundles::{BUNDLE, Bundles, panel_width};
 use super::forward::{Activate, After};
 use super::raw::{RawPanels, Scratch, transpose_rows, turn};
 use super::rounded::round_into;
-use super::target::Target;
+use super::target::{Step, Target};
 use super::{Stage, share};
 use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team, fetch};
 
@@ -166,7 +166,7 @@ impl<T: Real> Sparse<T> {
     }
 
     /// The gradient of the layer's weights from its back-signals.
-    pub fn gradient(&mut self, team: &Team, arch: Arch, layer: &Stage, signals: RawPanels<T>, target: Target<'_>) {
+    pub fn gradient(&mut self, team: &Team, arch: Arch, layer: &Stage, signals: RawPanels<T>, target: Target<'_, T>) {
         self.turn(team);
         let (features, width) = (self.features, panel_width::<T>());
         let panels = layer.outputs.div_ceil(width);
@@ -253,7 +253,7 @@ struct Gradient<'a, T: Real> {
     turned: &'a mut [T],
     /// The units' weights in panels.
     weights: &'a mut [T],
-    target: Target<'a>,
+    target: Target<'a, T>,
 }
 
 impl<T: Real> WithSimd for Gradient<'_, T> {
@@ -278,7 +278,7 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
                 Target::Step(..) => true,
                 Target::Gradient(_) => false,
             };
-            if let Target::Step(weights, ..) = target {
+            if let Target::Step(Step { weights, .. }) = target {
                 units.clone().for_each(|unit| fetch(weights.wrapping_add(unit * features + first), few));
             }
             for (bundle, out) in bundles.zip(tile.0.chunks_exact_mut(BUNDLE * width)) {
@@ -292,7 +292,7 @@ impl<T: Real> WithSimd for Gradient<'_, T> {
                 // SAFETY: these entries of the unit's row are this thread's.
                 unsafe {
                     target.put(at, &row[..few]);
-                    if let Target::Step(weights, ..) = target {
+                    if let Target::Step(Step { weights, .. }) = target {
                         let moved = std::slice::from_raw_parts(weights.add(at), few);
                         row.iter_mut().zip(moved).for_each(|(to, from)| *to = T::from_f64(*from));
                     }

@@ -1,17 +1,21 @@
 //! Dense layers above layers of another kind: their inputs are given batch by batch, and the signals of these inputs
 //! are asked back.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::chain::Chain;
+use super::backward::LowestWeights;
+use super::chain::{Chain, Stage};
 use super::plan::{Head, Lowest, Partition, Plan};
 use super::raw::{Raw, RawPanels};
-use super::{DenseNetwork, Product, share, waiting_length};
+use super::signals::{OnlyWeights, WeightGradient};
+use super::target::{Seen, Step, Target};
+use super::{DenseNetwork, Hidden, Product, block_size, make_shared, share, waiting_length};
 use crate::engine::Evaluator;
 use crate::linalg::tile::Rows;
 use crate::linalg::{Aligned, Matrix, Panels, Real, Team};
 use crate::models::{Architecture, ModelError};
-use crate::params::At;
+use crate::params::{At, Update, Version};
 
 impl<T: Real> DenseNetwork<T> {
     /// Layers whose inputs somebody else computes, up to `examples` at a time, with the same threads.
@@ -56,7 +60,55 @@ impl<T: Real> DenseNetwork<T> {
         below: &mut Panels<T>,
     ) {
         self.pull_back(at, cotangent, gradient);
-        let weights = Raw(self.weights_at(at.entries.as_ptr()));
+        self.signals_below(Raw(self.weights_at(at.entries.as_ptr())), below);
+    }
+
+    /// A step, and the signals of the inputs before it; whether anything in the gradient was not zero. The lowest
+    /// weights, by far the most, move while their gradient is made; `scratch` takes that of the others.
+    pub(in crate::engine::cpu) fn step_given(
+        &mut self,
+        entries: &mut [f64],
+        cotangent: &[f64],
+        update: Update,
+        scratch: &mut [f64],
+        below: &mut Panels<T>,
+    ) -> bool {
+        if self.hidden.is_empty() || self.layers[0].frozen {
+            self.pull_back_given(At { entries, version: None }, cotangent, scratch, below);
+            make_shared(&self.team, entries, update, scratch);
+            self.rounded.round(&self.team, entries, 0);
+            return scratch.iter().any(|g| *g != 0.0);
+        }
+        let (end, seen) = (self.layers[0].end(), Seen::default());
+        debug_assert_eq!(self.layers[0].weight, 0, "the lowest weights come first");
+        let weights = Raw(self.weights_at(entries.as_ptr()));
+        self.pull_signals(weights, cotangent, Some(scratch), LowestWeights::Left);
+        self.signals_below(weights, below);
+        let step = Step { weights: entries.as_mut_ptr(), update, seen: &seen, copy: self.rounded.lowest() };
+        let (layer, arch, signals) = (&self.layers[0], self.arch, &self.hidden[0].signals);
+        let inputs = &self.batch;
+        let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
+        let (block, target) = (block_size(layer.outputs), Target::Step(step));
+        let cost = layer.inputs * layer.outputs * self.bound.examples;
+        share(&self.team, layer.outputs.div_ceil(block), cost, |blocks| {
+            arch.dispatch(OnlyWeights {
+                rows: blocks.start * block..(blocks.end * block).min(layer.outputs),
+                signals,
+                weights: WeightGradient { input: &inputs.forward, turned: &inputs.turned, target },
+                waiting: waiting.place(0),
+            });
+        });
+        self.move_others(entries, end, update, scratch, &seen);
+        seen.any()
+    }
+
+    /// Says which version the parameters are that [`Self::step_given`] moved.
+    pub(in crate::engine::cpu) fn moved_to(&mut self, version: Version) {
+        self.rounded.version = Some(version);
+    }
+
+    /// The signals of the inputs from those of the lowest layer.
+    fn signals_below(&mut self, weights: Raw<T>, below: &mut Panels<T>) {
         let (layer, arch) = (&self.layers[0], self.arch);
         let signals = self.hidden.first().map_or(&self.outer, |hidden| &hidden.signals);
         below.reshape(layer.inputs, self.bound.examples);
@@ -74,5 +126,59 @@ impl<T: Real> DenseNetwork<T> {
                 out,
             });
         });
+    }
+
+    /// The layers.
+    pub(in crate::engine::cpu) fn stages(&self) -> &[Stage] {
+        &self.layers
+    }
+
+    /// The input of layer `l` for every example, after the scores and before any gradient.
+    pub(in crate::engine::cpu) fn given_input(&self, l: usize) -> Matrix {
+        let mut inputs = Matrix::zeros(self.bound.examples, self.layers[l].inputs);
+        (0..inputs.rows).for_each(|n| self.copy_given_input(l, n, inputs.row_mut(n)));
+        inputs
+    }
+
+    /// The same for one example.
+    pub(in crate::engine::cpu) fn copy_given_input(&self, l: usize, n: usize, to: &mut [f64]) {
+        let Some(below) = l.checked_sub(1) else {
+            return to.iter_mut().enumerate().for_each(|(k, to)| *to = self.batch.forward.get(k, n).to_f64());
+        };
+        let hidden = &self.hidden[below];
+        for (k, to) in to.iter_mut().enumerate() {
+            *to = match &hidden.output {
+                Some(output) => output.get(k, n).to_f64(),
+                // under a fused head only z is there
+                None => self.layers[below].activation.value(hidden.signals.get(k, n).to_f64()),
+            };
+        }
+    }
+
+    /// The signals of some units of layer `l` for one example, after the gradient of the given output.
+    pub(in crate::engine::cpu) fn copy_given_signals(
+        &self,
+        l: usize,
+        n: usize,
+        output: usize,
+        units: Range<usize>,
+        to: &mut [f64],
+    ) {
+        for (unit, to) in units.zip(to) {
+            *to = match self.hidden.get(l) {
+                Some(hidden) => hidden.signals.get(unit, n).to_f64(),
+                None => f64::from(u8::from(unit == output)) * self.scale,
+            };
+        }
+    }
+
+    /// min |z| over the preactivations with a kink, after the scores.
+    pub(in crate::engine::cpu) fn smallest_given(&self) -> f64 {
+        let kinked = self.hidden.iter().zip(&self.layers).filter(|(_, layer)| layer.activation.kink().is_some());
+        let of_layer = |hidden: &Hidden<T>| {
+            let numbers = (0..hidden.signals.rows()).flat_map(|k| (0..self.bound.examples).map(move |n| (k, n)));
+            numbers.map(|(k, n)| hidden.signals.get(k, n).to_f64().abs()).fold(f64::INFINITY, f64::min)
+        };
+        kinked.map(|(hidden, _)| of_layer(hidden)).fold(f64::INFINITY, f64::min)
     }
 }

@@ -12,24 +12,35 @@ use crate::params::Update;
 
 /// Where the gradient of a layer's weights goes, row-major.
 #[derive(Clone, Copy)]
-pub(super) enum Target<'a> {
+pub(super) enum Target<'a, T> {
     /// It is written here.
     Gradient(*mut f64),
-    /// The weights here make this move with it; what is not zero is reported.
-    Step(*mut f64, Update, &'a Seen),
+    /// The weights make a move with it.
+    Step(Step<'a, T>),
 }
 // SAFETY: threads write disjoint entries; the owner waits for all of them.
-unsafe impl Send for Target<'_> {}
+unsafe impl<T> Send for Target<'_, T> {}
 // SAFETY: as above.
-unsafe impl Sync for Target<'_> {}
+unsafe impl<T> Sync for Target<'_, T> {}
 
-impl Target<'_> {
+/// A move of weights while their gradient is made.
+#[derive(Clone, Copy)]
+pub(super) struct Step<'a, T> {
+    pub weights: *mut f64,
+    pub update: Update,
+    /// Told of what is not zero.
+    pub seen: &'a Seen,
+    /// The weights in the type the network computes in, which move with them.
+    pub copy: Option<*mut T>,
+}
+
+impl<T: Real> Target<'_, T> {
     /// Hands over the entries from `at` on.
     ///
     /// # Safety
     /// These entries must lie inside the matrix, and no other thread may touch them.
     #[inline(always)]
-    pub unsafe fn put<T: Real>(self, at: usize, entries: &[T]) {
+    pub unsafe fn put(self, at: usize, entries: &[T]) {
         // SAFETY: vouched for by the caller.
         unsafe {
             match self {
@@ -37,10 +48,14 @@ impl Target<'_> {
                     let to = std::slice::from_raw_parts_mut(gradient.add(at), entries.len());
                     to.iter_mut().zip(entries).for_each(|(to, from)| *to = from.to_f64());
                 }
-                Self::Step(weights, update, seen) => {
+                Self::Step(Step { weights, update, seen, copy }) => {
                     seen.look(entries);
                     let weights = std::slice::from_raw_parts_mut(weights.add(at), entries.len());
                     weights.iter_mut().zip(entries).for_each(|(w, from)| *w = update.of(*w, from.to_f64()));
+                    if let Some(copy) = copy {
+                        let copy = std::slice::from_raw_parts_mut(copy.add(at), entries.len());
+                        copy.iter_mut().zip(weights).for_each(|(to, w)| *to = T::from_f64(*w));
+                    }
                 }
             }
         }
@@ -67,20 +82,20 @@ impl Seen {
 }
 
 /// Hands finished gradient tiles to a target whose rows have `cols` entries, `width` of them in a panel.
-pub(super) struct StoreRows<'a> {
-    target: Target<'a>,
+pub(super) struct StoreRows<'a, T> {
+    target: Target<'a, T>,
     cols: usize,
     width: usize,
 }
 
-impl<'a> StoreRows<'a> {
+impl<'a, T: Real> StoreRows<'a, T> {
     /// For a product with these columns.
-    pub fn new<T: Real>(target: Target<'a>, columns: &Panels<T>) -> Self {
+    pub fn new(target: Target<'a, T>, columns: &Panels<T>) -> Self {
         Self { target, cols: columns.cols(), width: columns.width() }
     }
 }
 
-impl<T: Real> Finish<T> for StoreRows<'_> {
+impl<T: Real> Finish<T> for StoreRows<'_, T> {
     #[inline(always)]
     fn finish<S: Simd, const R: usize, const NV: usize>(
         &mut self,
@@ -104,7 +119,7 @@ impl<T: Real> Finish<T> for StoreRows<'_> {
 
 /// Hands over one tile, compiled once for all tile sizes.
 struct Put<'a, T: Real> {
-    target: Target<'a>,
+    target: Target<'a, T>,
     raw: &'a RawTile<T>,
     at: usize,
     rows: usize,

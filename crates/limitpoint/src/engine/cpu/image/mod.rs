@@ -10,7 +10,12 @@
 mod convolution;
 mod drafts;
 mod field;
+mod gram;
+mod inspect;
+mod kinks;
+mod plain;
 mod pool;
+mod step;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +27,7 @@ use pulp::Arch;
 use self::convolution::{Activated, Conv, Masked, waiting_length};
 use self::drafts::Drafts;
 use self::field::Frame;
+use self::plain::{Plain, Weighed};
 use self::pool::{PoolMap, Slopes};
 use super::DenseNetwork;
 use super::dense::make_shared;
@@ -93,6 +99,9 @@ pub struct ImageNetwork<T: Real> {
     held: Option<Range<usize>>,
     waiting: Aligned<T>,
     piece_gradient: Vec<f64>,
+    /// The same network for a few examples at slopes of one's choice, and these slopes by example.
+    plain: Plain,
+    weighed: Vec<Vec<Weighed>>,
 }
 
 /// Whether σ(z) tells σ′(z).
@@ -156,6 +165,8 @@ impl<T: Real> ImageNetwork<T> {
             held: None,
             waiting: Aligned::zeros(threads.max(1) * waiting_length::<T>()),
             piece_gradient: Vec::new(),
+            plain: Plain::of(architecture)?,
+            weighed: Vec::new(),
         })
     }
 
@@ -233,10 +244,22 @@ impl<T: Real> ImageNetwork<T> {
 
     /// The gradient of ⟨cotangent, scores⟩ over the examples that were taken up last.
     fn down(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
-        let (arch, above, count) = (self.arch, self.above(at), cotangent.len() / self.bound.outputs);
+        self.pull_signals(at, cotangent, gradient);
+        self.gather(cotangent.len() / self.bound.outputs, gradient);
+    }
+
+    /// The signals of all layers down to the lowest that is trained, and the gradient of the dense layers.
+    fn pull_signals(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
+        let above = self.above(at);
         self.tail.pull_back_given(above, cotangent, &mut gradient[self.dense..], &mut self.below);
+        self.pull_image_signals(cotangent.len() / self.bound.outputs);
+    }
+
+    /// The signals of the layers of images of the first `count` examples from those of the tail's inputs.
+    fn pull_image_signals(&mut self, count: usize) {
+        let arch = self.arch;
         let Some(lowest) = self.links.iter().position(|link| link.trained().is_some()) else { return };
-        let (links, team, input) = (&self.links, &self.team, &self.input);
+        let (links, team) = (&self.links, &self.team);
         let (waiting, below) = (SharedSlice::new(&mut self.waiting), RawPanels::new(&mut self.below));
         team.run(|worker| {
             let waiting = waiting.pointer().wrapping_add(worker * waiting_length::<T>());
@@ -264,6 +287,12 @@ impl<T: Real> ImageNetwork<T> {
                 }
             }
         });
+    }
+
+    /// The gradient of all kernels from the signals of the first `count` examples.
+    fn gather(&mut self, count: usize, gradient: &mut [f64]) {
+        let (arch, links, team, input) = (self.arch, &self.links, &self.team, &self.input);
+        let waiting = SharedSlice::new(&mut self.waiting);
         let out = SharedSlice::new(gradient);
         team.run(|worker| {
             let waiting = waiting.pointer().wrapping_add(worker * waiting_length::<T>());
@@ -307,6 +336,7 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
             None => self.rows.extend(0..self.source.rows),
         }
         self.bound.resize(self.rows.len());
+        self.weighed.clear();
         self.held = None;
     }
 
@@ -318,6 +348,9 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
     }
 
     fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
+        if self.weighed.iter().any(|slopes| !slopes.is_empty()) {
+            return self.pull_back_weighed(at, cotangent, gradient);
+        }
         let (examples, outputs) = (self.rows.len(), self.bound.outputs);
         assert_eq!(cotangent.len(), examples * outputs, "one cotangent per score");
         assert_eq!(gradient.len(), at.entries.len(), "a gradient is as long as the parameters");
@@ -340,6 +373,9 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
     }
 
     fn step(&mut self, params: &mut Parameters, cotangent: &[f64], update: Update, scratch: &mut [f64]) -> bool {
+        if self.can_step_in_one_pass() {
+            return self.step_in_one_pass(params, cotangent, update, scratch);
+        }
         self.pull_back(At::from(&*params), cotangent, scratch);
         make_shared(&self.team, params.write(), update, scratch);
         scratch.iter().any(|g| *g != 0.0)
@@ -347,21 +383,5 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
 
     fn tangents(&mut self) -> Option<&mut dyn Tangents> {
         Some(self)
-    }
-}
-
-impl<T: Real> Tangents for ImageNetwork<T> {
-    fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
-        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
-        let mut gradients = Matrix::zeros(examples, params.len());
-        let mut cotangent = vec![0.0; outputs];
-        cotangent[output] = 1.0;
-        self.pack(params.into());
-        for n in 0..examples {
-            self.up(params.into(), n..n + 1);
-            self.down(params.into(), &cotangent, gradients.row_mut(n));
-        }
-        self.held = None;
-        gradients
     }
 }

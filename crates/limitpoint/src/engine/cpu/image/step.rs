@@ -1,0 +1,38 @@
+//! Steps of image networks whose dense weights, by far the most, move while their gradient is made: it is neither
+//! written down nor read again, and the copies of weights in single precision move with them.
+
+use super::ImageNetwork;
+use crate::engine::cpu::dense::make_shared;
+use crate::linalg::Real;
+use crate::params::{Parameters, Update};
+
+impl<T: Real> ImageNetwork<T> {
+    /// Whether all examples are there, and no slopes are set at kinks.
+    pub(super) fn can_step_in_one_pass(&self) -> bool {
+        self.held == Some(0..self.rows.len()) && self.weighed.iter().all(Vec::is_empty)
+    }
+
+    /// A step over examples that are all there, whose tail moves while its gradient is made.
+    pub(super) fn step_in_one_pass(
+        &mut self,
+        params: &mut Parameters,
+        cotangent: &[f64],
+        update: Update,
+        scratch: &mut [f64],
+    ) -> bool {
+        assert_eq!(cotangent.len(), self.rows.len() * self.bound.outputs, "one cotangent per score");
+        assert_eq!(scratch.len(), self.bound.layout.len(), "a gradient is as long as the parameters");
+        for block in self.bound.layout.blocks().iter().filter(|block| block.frozen) {
+            scratch[block.range()].fill(0.0);
+        }
+        let (images, dense) = params.write().split_at_mut(self.dense);
+        let (own, above) = scratch.split_at_mut(self.dense);
+        let moved = self.tail.step_given(dense, cotangent, update, above, &mut self.below);
+        self.pull_image_signals(self.rows.len());
+        self.gather(self.rows.len(), own);
+        make_shared(&self.team, images, update, own);
+        self.tail.moved_to(params.version());
+        self.held = None;
+        moved || own.iter().any(|g| *g != 0.0)
+    }
+}
