@@ -28,6 +28,7 @@ stop = { steps = 20000, log10_loss = -60 }
 norms = ["l2", "linf", "spectral"]
 potentials = ["euclidean"]
 checkpoint_every = 200
+activation_maps = 1
 spacing = { logarithmic = { per_decade = 40 } }
 
 [optimisers]
@@ -129,6 +130,9 @@ fn every_verb_takes_a_convolutional_network() {
     let portrait = json(Path::new(&format!("{out}/gradient-seed1/portrait.json")));
     let features = &portrait["features"];
     assert_eq!((features["rows"].as_u64(), features["images"].as_array().map(Vec::len)), (Some(3), Some(3)));
+    let maps: Vec<&str> =
+        portrait["maps"].as_array().expect("maps").iter().filter_map(|m| m["layer"].as_str()).collect();
+    assert_eq!(maps, ["1, conv 3 3x3 bias", "2, pool 2", "3, conv 4 3x3 valid"]);
     for layer in portrait["layers"].as_array().expect("layers") {
         let [lower, upper] = [0, 1].map(|end| layer["operator"][end].as_f64().expect("a number"));
         assert!(0.0 < lower && lower <= upper, "{layer}");

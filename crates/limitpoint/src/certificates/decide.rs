@@ -289,3 +289,63 @@ fn nearest_solution(potential: &PotentialSpec, subject: &Subject) -> Result<(Vec
     let found = found.map_err(CertificateError::from)?;
     Ok((found.weights, found.multipliers))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificates::test_nets::{label, matrix, numbers};
+    use crate::models::{Activation, Biases};
+
+    /// A dense network and one of images, each with labels that its own scores give.
+    fn subjects() -> Vec<(Dataset, ModelSpec, Vec<f64>)> {
+        let layers = "conv 2 2x2, pool 2, dense".parse().unwrap();
+        let image = ModelSpec::Image { layers, activation: Activation::Relu, biases: Biases::None, frozen: vec![] };
+        [(ModelSpec::relu(&[5]), vec![16]), (image, vec![4, 4])]
+            .into_iter()
+            .map(|(model, shape)| {
+                let inputs = matrix(90, 16, 7);
+                let unlabelled = crate::data::Targets::Binary(vec![1.0; 90]);
+                let mut data = Dataset::new("drawn", inputs, unlabelled, shape).unwrap();
+                let mut bound = cpu::bind_to(&model, &data, Compute::default()).unwrap();
+                let mut next = numbers(3);
+                let weights: Vec<f64> = (0..bound.layout().len()).map(|_| next()).collect();
+                data.targets = label(&mut *bound, &weights);
+                (data, model, weights)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn evidence_from_the_smallest_margins_is_that_of_all_and_can_be_had_again() {
+        for (data, model, weights) in subjects() {
+            let subject = Subject { data: &data, model: &model, weights: &weights, start: None };
+            for norm in [NormSpec::L2, NormSpec::Linf] {
+                let (measure, tolerances) = (Measure::Norm(norm), Tolerances::default());
+                let claim = RunClaim::StationaryMargin { measure: measure.clone() };
+                let (Evidence::Stationarity(all), verdict) = decide(&claim, &tolerances, &subject).unwrap() else {
+                    panic!("a network has a tangent problem")
+                };
+                assert!(all.margins.is_empty() && all.rows.len() == 90);
+                let few = subject.from_smallest(&measure, &tolerances).unwrap().unwrap();
+                assert!(few.margins.len() < 90 && few.margins.len() == few.rows.len(), "{}", few.margins.len());
+                assert!((few.tau.lo - all.tau.lo).abs() < 1e-7 && (few.tau.hi - all.tau.hi).abs() < 1e-7, "{few:?}");
+                assert_eq!(few.verdict(tolerances.gap), verdict);
+                // the document is checked by what it holds, without a solver
+                let stated = Evidence::Stationarity(few.clone()).with_room();
+                let (Evidence::Stationarity(again), same) = recompute(&claim, &tolerances, &subject, &stated).unwrap()
+                else {
+                    panic!("evidence of another kind")
+                };
+                assert_eq!((&again.margins, same), (&few.margins, verdict));
+                let near = |a: f64, b: f64| (a - b).abs() <= 1e-11 * (1.0 + b.abs());
+                assert!(near(again.tau.lo, few.tau.lo) && near(again.tau.hi, few.tau.hi), "{again:?}");
+                assert!(again.numbers().iter().zip(few.numbers()).all(|(a, b)| near(a.1, b.1)), "{again:?}");
+                // a margin that is not there is refused, one that is left out is missed
+                let foreign = StationarityEvidence { margins: vec![90; few.margins.len()], ..few.clone() };
+                assert!(recompute(&claim, &tolerances, &subject, &Evidence::Stationarity(foreign)).is_err());
+                let short = StationarityEvidence { margins: few.margins[1..].to_vec(), ..few };
+                assert!(recompute(&claim, &tolerances, &subject, &Evidence::Stationarity(short)).is_err());
+            }
+        }
+    }
+}

@@ -112,7 +112,7 @@ pub struct File {
     #[serde(default)]
     pub dimension: Option<usize>,
     /// Where the channels of images are; `last` for height × width × channels.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Channels::is_first")]
     pub channels: Channels,
     /// Height and width of the middle that is taken of every image; all of it if absent.
     #[serde(default)]

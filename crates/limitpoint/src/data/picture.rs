@@ -17,6 +17,12 @@ pub enum Channels {
     Last,
 }
 
+impl Channels {
+    pub(super) fn is_first(&self) -> bool {
+        *self == Self::First
+    }
+}
+
 /// The sides of an image as (channels, height, width).
 fn sides(data: &Dataset, what: &str) -> Result<[usize; 3], DataError> {
     match data.input_shape[..] {

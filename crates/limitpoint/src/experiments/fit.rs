@@ -39,6 +39,9 @@ pub(super) fn require_memory<'a>(
         let bins = recipe.observe.histogram_bins;
         let histograms = bytes(&[bins, blocks, together.max(1)], BIN);
         require(format!("observe.histogram_bins = {bins}"), histograms, "ask for fewer bins").map_err(too_large)?;
+        let pictured = recipe.observe.activation_maps.min(data.len());
+        let maps = architecture.kept().saturating_mul(bytes(&[pictured, together.max(1)], 16));
+        require(format!("observe.activation_maps = {pictured}"), maps, "ask for fewer").map_err(too_large)?;
         let optimiser = recipe.optimisers.get(&task.label.optimiser);
         let copies = COPIES + optimiser.map_or(2, remembered);
         let square = |side: usize| bytes(&[side, side], 8);

@@ -69,7 +69,7 @@ fn record(named: &NamedRun) -> Result<RunRecord, ModelError> {
         seconds: named.seconds,
         weights: Some(digest(&run.params)),
         metrics: run.metrics.clone(),
-        portrait: portrait(&run.setup.model, &run.layout, &run.data, &run.params)?,
+        portrait: portrait(&run.setup.model, &run.layout, &run.data, &run.params, 0)?,
         ..RunRecord::default()
     })
 }

@@ -113,8 +113,8 @@ pub use prove::{CheckedProof, ProveOptions, ProvedRun, check_proof, is_proof, pr
 pub use rates::{OptimiserRates, rates};
 pub use recipe::{CertificateRule, Observe, Recipe, Stop};
 pub use record::{
-    CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, HistogramRecord, Metrics, Portrait,
-    ReferenceLine, RunRecord,
+    ActivationMaps, CertificateRecord, DataRecord, DecisionMap, ExperimentRecord, FeatureImages, HistogramRecord,
+    Metrics, Portrait, ReferenceLine, RunRecord,
 };
 pub use robustness::{Part, RobustnessOptions, RunRobustness, run_robustness, trained_weights};
 pub use schema::schema;

@@ -1,10 +1,10 @@
 //! The trained model as pictures: decision regions in the plane, first-layer weights as images.
 
-use super::record::{DecisionMap, FeatureImages, Portrait};
+use super::record::{ActivationMaps, DecisionMap, FeatureImages, Portrait};
 use crate::data::{Dataset, Targets};
 use crate::engine::{Compute, Forward, cpu};
 use crate::linalg::{Matrix, norm2};
-use crate::models::{Layer, MarginMap, ModelError, ModelSpec, Shape};
+use crate::models::{Architecture, Layer, MarginMap, ModelError, ModelSpec, Shape};
 use crate::params::ParamLayout;
 
 /// Grid points along each axis of a decision map.
@@ -14,12 +14,14 @@ const BORDER: f64 = 0.15;
 /// Largest number of feature images.
 const IMAGES: usize = 16;
 
-/// Paints what can be painted: a map where inputs have two features, images where they are images.
+/// Paints what can be painted: a map where inputs have two features, images where they are images, and for the first `maps`
+/// examples what a network of images makes of them.
 pub(super) fn portrait(
     model: &ModelSpec,
     layout: &ParamLayout,
     data: &Dataset,
     params: &[f64],
+    maps: usize,
 ) -> Result<Portrait, ModelError> {
     if params.iter().any(|w| !w.is_finite()) {
         return Ok(Portrait::default()); // of a run that diverged there is nothing to paint
@@ -46,7 +48,31 @@ pub(super) fn portrait(
     };
     // the norms of weights that cannot be factored are left out
     let layers = architecture.kernel_norms(params).unwrap_or_default();
-    Ok(Portrait { decision, features, layers })
+    let maps = activation_maps(&architecture, data, params, maps)?;
+    Ok(Portrait { decision, features, maps, layers })
+}
+
+/// What layers of images make of the first examples.
+fn activation_maps(
+    architecture: &Architecture,
+    data: &Dataset,
+    params: &[f64],
+    count: usize,
+) -> Result<Vec<ActivationMaps>, ModelError> {
+    let mut maps = Vec::new();
+    let Ok(inputs) = data.dense() else { return Ok(maps) };
+    for example in 0..count.min(inputs.rows) {
+        for (place, map) in cpu::image_maps(architecture, params, inputs.row(example))?.into_iter().enumerate() {
+            let [channels, rows, cols] = map.sides;
+            let largest = crate::linalg::max_abs(&map.values);
+            let scaled = |value: &f64| if largest > 0.0 && largest.is_finite() { value / largest } else { 0.0 };
+            let images = map.values.chunks_exact((rows * cols).max(1)).take(channels.min(IMAGES));
+            let images = images.map(|image| image.iter().map(scaled).collect()).collect();
+            let layer = format!("{}, {}", place + 1, map.layer);
+            maps.push(ActivationMaps { example, layer, rows, cols, images });
+        }
+    }
+    Ok(maps)
 }
 
 /// The map, or nothing where scores are no numbers.
@@ -156,7 +182,7 @@ mod tests {
         let model = ModelSpec::network(&[2], Activation::Relu);
         let layout = cpu::bind(&model, &data.inputs, 1, Compute::default()).unwrap().layout().clone();
         let params = [1.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, -1.0, 1.0, 3.0];
-        let portrait = portrait(&model, &layout, &data, &params).unwrap();
+        let portrait = portrait(&model, &layout, &data, &params, 1).unwrap();
         let features = portrait.features.unwrap();
         assert_eq!(features.images, [[0.0, 1.0, 0.0, -0.5], [1.0, 0.0, 0.0, 0.0]]);
         assert_eq!(features.strengths[0], 1.0);
@@ -172,11 +198,15 @@ mod tests {
             ModelSpec::Image { layers, activation: Activation::Relu, biases: Default::default(), frozen: vec![] };
         let layout = model.architecture_on(&data).unwrap().layout().clone();
         let params = [1.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, -1.0, 1.0, 3.0];
-        let portrait = portrait(&model, &layout, &data, &params).unwrap();
+        let portrait = portrait(&model, &layout, &data, &params, 1).unwrap();
         let features = portrait.features.unwrap();
         assert_eq!((features.rows, features.cols, features.strengths[0]), (2, 2, 1.0));
         assert_eq!(features.images, [[0.0, 1.0, 0.0, -0.5], [1.0, 0.0, 0.0, 0.0]]);
         let names: Vec<&str> = portrait.layers.iter().map(|layer| layer.layer.as_str()).collect();
-        assert_eq!(names, ["conv 2 2x2 valid on 1x3x3", "dense 1 on 2"]);
+        assert_eq!(names, ["conv 2 2x2 valid on 1x3x3", "dense 1 on 2x1x1"]);
+        let seen: Vec<_> = portrait.maps.iter().map(|map| (map.layer.as_str(), map.rows, map.images.len())).collect();
+        assert_eq!(seen, [("1, conv 2 2x2 valid", 2, 2), ("2, pool 2", 1, 2)]);
+        // the image of ones gives 1 in the first channel and 2 − 1 in the second
+        assert!(portrait.maps[0].images.iter().all(|image| *image == [1.0; 4]));
     }
 }

@@ -165,9 +165,16 @@ pub struct Observe {
     pub spacing: Spacing,
     /// Bins of the weight histograms; 0 for none.
     pub histogram_bins: usize,
+    /// Training examples whose activations in every layer of images are kept as pictures at the end; none by default.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub activation_maps: usize,
     /// Steps between checkpoints; chosen from the cost of a step when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_every: Option<u64>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Observe {
@@ -191,6 +198,7 @@ impl Default for Observe {
             residual_tolerances,
             spacing: Spacing::default(),
             histogram_bins: 40,
+            activation_maps: 0,
             checkpoint_every: None,
         }
     }

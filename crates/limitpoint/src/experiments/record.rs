@@ -111,6 +111,9 @@ pub struct Portrait {
     pub decision: Option<DecisionMap>,
     /// Rows of the first layer as images, where inputs are images; its kernels in a network of images.
     pub features: Option<FeatureImages>,
+    /// What the first training examples become in the layers of a network of images, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maps: Vec<ActivationMaps>,
     /// Norms of all layers of a network of images.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<KernelNorms>,
@@ -141,6 +144,21 @@ pub struct FeatureImages {
     pub images: Vec<Vec<f64>>,
     /// Strength of each unit relative to the strongest: ‖outgoing‖·‖incoming‖.
     pub strengths: Vec<f64>,
+}
+
+/// What an example becomes in a layer of images.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ActivationMaps {
+    /// Number of the training example, from 0.
+    pub example: usize,
+    /// The layer, by its number among the layers of images and in words.
+    pub layer: String,
+    /// Rows of an image.
+    pub rows: usize,
+    /// Columns of an image.
+    pub cols: usize,
+    /// One image for each of the first channels, row after row, divided by the largest absolute number of all of them.
+    pub images: Vec<Vec<f64>>,
 }
 
 /// What the certificate of a run says, in words.

@@ -328,7 +328,8 @@ impl<'a> Runner<'a> {
         })?;
         write_atomically(&folder.join("metrics.parquet"), &parquet)?;
         let params = self.process.params();
-        let picture = portrait(&recipe.model, &self.layout, &self.setting.split.train, params)?;
+        let maps = recipe.observe.activation_maps;
+        let picture = portrait(&recipe.model, &self.layout, &self.setting.split.train, params, maps)?;
         let text = serde_json::to_string(&picture).map_err(|error| {
             RecordError::refused(&folder.join("portrait.json"), format!("cannot be written: {error}"))
         })?;

@@ -115,7 +115,8 @@ fn numbers_a_row(group: &Group, main_only: bool) -> usize {
 fn numbers_of(portrait: &Portrait) -> usize {
     let decision = portrait.decision.as_ref().map_or(0, |map| map.x.len() * map.y.len() + 3 * map.examples.len());
     let features = portrait.features.as_ref().map_or(0, |features| features.images.iter().map(Vec::len).sum());
-    decision + features
+    let maps: usize = portrait.maps.iter().flat_map(|map| &map.images).map(Vec::len).sum();
+    decision + features + maps
 }
 
 /// `wanted` of the numbers below `count`, evenly spread, first and last among them.

@@ -8,7 +8,8 @@ use serde::{Serialize, Serializer, ser::SerializeSeq};
 
 use super::budget::{Budget, evenly};
 use crate::experiments::{
-    Analysis, Band, DecisionMap, ExperimentRecord, Group, HistogramRecord, Portrait, RunRecord, Sweep, SweepLine,
+    ActivationMaps, Analysis, Band, DecisionMap, ExperimentRecord, Group, HistogramRecord, Portrait, RunRecord, Sweep,
+    SweepLine,
 };
 
 /// Significant digits of final values and of positions.
@@ -114,6 +115,17 @@ struct PortraitData {
     seed: u64,
     decision: Option<DecisionData>,
     features: Option<FeatureData>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    maps: Vec<MapData>,
+}
+
+#[derive(Serialize)]
+struct MapData {
+    example: usize,
+    layer: String,
+    rows: usize,
+    cols: usize,
+    images: Vec<Series>,
 }
 
 #[derive(Serialize)]
@@ -295,7 +307,7 @@ impl<'a> SweepData<'a> {
 
 impl PortraitData {
     fn new(run: &RunRecord) -> Option<Self> {
-        let Portrait { decision, features, .. } = &run.portrait;
+        let Portrait { decision, features, maps, .. } = &run.portrait;
         let features = features.as_ref().map(|features| FeatureData {
             rows: features.rows,
             cols: features.cols,
@@ -303,8 +315,16 @@ impl PortraitData {
             strengths: Series::picture(&features.strengths),
         });
         let decision = decision.as_ref().map(DecisionData::new);
-        let some = decision.is_some() || features.is_some();
-        some.then_some(Self { seed: run.seed, decision, features })
+        let map = |map: &ActivationMaps| MapData {
+            example: map.example,
+            layer: map.layer.clone(),
+            rows: map.rows,
+            cols: map.cols,
+            images: map.images.iter().map(|image| Series::picture(image)).collect(),
+        };
+        let maps: Vec<MapData> = maps.iter().map(map).collect();
+        let some = decision.is_some() || features.is_some() || !maps.is_empty();
+        some.then_some(Self { seed: run.seed, decision, features, maps })
     }
 }
 

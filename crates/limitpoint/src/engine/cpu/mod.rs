@@ -27,7 +27,7 @@ mod tests;
 
 pub use dense::DenseNetwork;
 pub use diagonal::DiagonalNetwork;
-pub use image::ImageNetwork;
+pub use image::{ImageMap, ImageNetwork, image_maps};
 pub use input_map::InputMap;
 pub use layered_map::LayeredMap;
 pub use matrix::MatrixModel;

@@ -1,10 +1,11 @@
-// Pictures of the weights and of the trained models: histograms, paths of directions, decision regions, learned features.
+// Pictures of the weights and of the trained models: histograms, paths of directions, decision regions, learned features, activation maps.
 
 function addPictures() {
   addHistograms();
   addDirections();
   addDecisions();
   addFeatures();
+  addMaps();
 }
 
 // ---- weight histograms ----
@@ -220,6 +221,42 @@ function addFeatures() {
     if (painted === root.dataset.shown) return;
     painted = root.dataset.shown;
     for (const { features, canvases } of figures) canvases.forEach((canvas, unit) => paintImage(canvas, features, unit));
+  });
+}
+
+// ---- what examples become in layers of images ----
+
+function addMaps() {
+  const shown = data.groups.map((group, index) => ({ group, index, maps: group.portrait?.maps ?? [] })).filter(({ maps }) => maps.length > 0);
+  if (shown.length === 0) return;
+  const grid = addSection('maps', 'Activation maps',
+    'What the first training examples become in the layers of images, channel by channel, each layer divided by its largest number.',
+    colourScale('activation'));
+  grid.classList.add('pictures');
+  const figures = shown.map(({ group, index, maps }) => {
+    const heading = make('h3', { id: `maps-${index}` }, group.label);
+    markFigure(heading, group, index);
+    const painted = maps.map((map) => map.images.map((_, channel) => make('canvas', {
+      width: map.cols, height: map.rows, role: 'img',
+      'aria-label': `${group.label}: example ${map.example + 1}, layer ${map.layer}, channel ${channel + 1} of ${map.images.length}`,
+    })));
+    const rows = maps.flatMap((map, place) => [
+      make('p', { class: 'explain' }, `example ${map.example + 1}, layer ${map.layer}`),
+      make('div', { class: 'features' }, ...painted[place].map((canvas) => make('div', { class: 'feature' }, canvas))),
+    ]);
+    const figure = make('figure', { 'aria-labelledby': heading.id }, heading, ...rows);
+    grid.append(figure);
+    return { index, maps, painted, figure };
+  });
+  grid.dataset.columns = shown.length === 1 ? 1 : 2;
+  let theme = '';
+  painters.push(() => {
+    for (const { index, figure } of figures) figure.hidden = !isShown(index);
+    if (theme === root.dataset.shown) return;
+    theme = root.dataset.shown;
+    for (const { maps, painted } of figures) {
+      maps.forEach((map, place) => painted[place].forEach((canvas, channel) => paintImage(canvas, map, channel)));
+    }
   });
 }
 

@@ -5,6 +5,9 @@ use crate::engine::{Evaluator, Kinks, Tangents};
 use crate::linalg::{Matrix, Real};
 use crate::params::At;
 
+/// Examples whose preactivations are looked at together.
+const AT_ONCE: usize = 64;
+
 impl<T: Real> ImageNetwork<T> {
     /// The examples whose slopes are set.
     fn weighed_examples(&self) -> Vec<usize> {
@@ -28,13 +31,14 @@ impl<T: Real> ImageNetwork<T> {
     pub(super) fn smallest_signal(&mut self, params: &[f64]) -> f64 {
         let lost = |activation| tells_its_slope(activation) && activation != crate::models::Activation::Identity;
         let kept: Vec<usize> = (0..self.links.len()).filter(|l| lost(self.links[*l].activation)).collect();
+        let few = self.piece.min(AT_ONCE);
         for l in &kept {
-            self.links[*l].z = Some(self.links[*l].frame.room(self.piece));
+            self.links[*l].z = Some(self.links[*l].frame.room(few));
         }
         self.pack(params.into());
         let (mut smallest, examples) = (f64::INFINITY, self.rows.len());
-        for first in (0..examples).step_by(self.piece) {
-            let range = first..(first + self.piece).min(examples);
+        for first in (0..examples).step_by(few) {
+            let range = first..(first + few).min(examples);
             self.up(params.into(), range.clone());
             for l in (0..self.links.len()).filter(|l| self.links[*l].activation.kink().is_some()) {
                 smallest = smallest.min(self.smallest_of(l, range.len()));

@@ -10,7 +10,7 @@
 //! equal patches, which no kernel tells apart.
 
 use super::ImageNetwork;
-use super::plain::{Body, Plain, Step, Trace, Weighed, areas, first_largest, window_of};
+use super::plain::{Body, Plain, Step, Trace, Weighed, areas, first_largest, patches, window_of};
 use crate::engine::{Evaluator, Kink, KinkColumn, Kinks};
 use crate::linalg::{Real, norm2};
 use crate::models::{Pooling, Window};
@@ -33,7 +33,7 @@ impl<T: Real> ImageNetwork<T> {
             let below = std::mem::replace(&mut reach, above);
             let mut push = |layer, unit, slopes| kinks.push(Kink { layer, unit, example, slopes });
             if let Body::Windows { pooling: Pooling::Max, window, .. } = &step.body {
-                let tied = Ties { steps: &self.plain.steps[..l], trace, window, reach: &below, radius };
+                let tied = Ties::new(&self.plain.steps[..l], trace, window, &below, radius);
                 tied.find(&trace.values[l], |unit, entry| push(step.stage + entry - 1, unit, (0.0, 1.0)));
             }
             let Some(slopes) = step.activation.kink() else { continue };
@@ -87,9 +87,22 @@ struct Ties<'a> {
     window: &'a Window,
     reach: &'a [f64],
     radius: f64,
+    /// What kernels right below the pool see at every pixel; nothing where there are none.
+    patches: Vec<f64>,
+    fan_in: usize,
 }
 
-impl Ties<'_> {
+impl<'a> Ties<'a> {
+    fn new(steps: &'a [Step], trace: &'a Trace, window: &'a Window, reach: &'a [f64], radius: f64) -> Self {
+        let (patches, fan_in) = match steps.last() {
+            Some(Step { body: Body::Kernels { window, channels: [before, _], .. }, .. }) => {
+                (patches(window, &trace.values[steps.len() - 1]), before * areas(window)[2])
+            }
+            _ => (Vec::new(), 0),
+        };
+        Self { steps, trace, window, reach, radius, patches, fan_in }
+    }
+
     /// Calls `take` with the output number and the entry of the window of every pixel that is tied with the first.
     fn find(&self, input: &[f64], mut take: impl FnMut(usize, usize)) {
         let [area, pixels, _] = areas(self.window);
@@ -125,20 +138,8 @@ impl Ties<'_> {
 
     /// Whether two pixels right above kernels see the same patch.
     fn same_patch(&self, a: usize, b: usize) -> bool {
-        let Some(Step { body: Body::Kernels { window, channels: [before, _], .. }, .. }) = self.steps.last() else {
-            return false;
-        };
-        let [area, _, entries] = areas(window);
-        let input = &self.trace.values[self.steps.len() - 1];
-        let mut patches = [vec![0.0; before * entries], vec![0.0; before * entries]];
-        window.meetings(|to, entry, from| {
-            for (patch, pixel) in patches.iter_mut().zip([a, b]) {
-                if to == pixel {
-                    (0..*before).for_each(|c| patch[c * entries + entry] = input[c * area + from]);
-                }
-            }
-        });
-        patches[0] == patches[1]
+        let patch = |pixel: usize| &self.patches[pixel * self.fan_in..][..self.fan_in];
+        self.fan_in > 0 && patch(a) == patch(b)
     }
 }
 

@@ -27,6 +27,7 @@ use pulp::Arch;
 use self::convolution::{Activated, Conv, Masked, waiting_length};
 use self::drafts::Drafts;
 use self::field::Frame;
+pub use self::plain::{ImageMap, image_maps};
 use self::plain::{Plain, Weighed};
 use self::pool::{PoolMap, Slopes};
 use super::DenseNetwork;

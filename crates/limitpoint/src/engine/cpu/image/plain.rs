@@ -17,7 +17,8 @@
 use super::convolution::Place;
 use super::drafts::Drafts;
 use crate::engine::cpu::dense::Chain;
-use crate::models::{Activation, Architecture, ModelError, Pooling, Window};
+use crate::linalg::{matmul, matmul_nt, matmul_tn};
+use crate::models::{Activation, Architecture, Layer, ModelError, Pooling, Window};
 
 /// What a layer does before its activation.
 #[derive(Debug, Clone)]
@@ -142,6 +143,49 @@ impl Plain {
     }
 }
 
+/// What a layer of images makes of an image, after its activation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImageMap {
+    /// The layer in words.
+    pub layer: String,
+    /// Channels, height and width.
+    pub sides: [usize; 3],
+    /// Channel by channel.
+    pub values: Vec<f64>,
+}
+
+/// What every layer of images makes of one image, which lies channel by channel.
+///
+/// ```
+/// use limitpoint::engine::cpu::image_maps;
+/// use limitpoint::models::{Architecture, Layer, Pool, Pooling, Shape};
+/// let pool = Layer::Pool(Pool { pooling: Pooling::Max, size: 2, stride: 2 });
+/// let network = Architecture::new(Shape::image(1, 2, 4), vec![pool, Layer::Flatten, Layer::dense(1)])?;
+/// let maps = image_maps(&network, &[1.0, 1.0], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])?;
+/// assert_eq!((maps[0].layer.as_str(), &maps[0].values[..]), ("pool 2", &[5.0, 7.0][..]));
+/// # Ok::<(), limitpoint::models::ModelError>(())
+/// ```
+pub fn image_maps(architecture: &Architecture, params: &[f64], image: &[f64]) -> Result<Vec<ImageMap>, ModelError> {
+    let (plain, layers) = (Plain::of(architecture)?, architecture.layers().iter());
+    let mut words = layers.filter_map(|layer| match layer {
+        Layer::Convolution(layer) => Some(layer.to_string()),
+        Layer::Pool(layer) => Some(layer.to_string()),
+        _ => None,
+    });
+    let mut maps = Vec::new();
+    let trace = plain.forward(params, image.to_vec());
+    for (step, values) in plain.steps.iter().zip(trace.values.into_iter().skip(1)) {
+        let (channels, window) = match &step.body {
+            Body::Kernels { channels: [_, after], window, .. } => (*after, window),
+            Body::Windows { channels, window, .. } => (*channels, window),
+            Body::Matrix { .. } => break,
+        };
+        let layer = words.next().unwrap_or_default();
+        maps.push(ImageMap { layer, sides: [channels, window.after[0], window.after[1]], values });
+    }
+    Ok(maps)
+}
+
 impl Body {
     fn forward(&self, params: &[f64], input: &[f64]) -> Vec<f64> {
         match self {
@@ -152,17 +196,13 @@ impl Body {
                 })
                 .collect(),
             Self::Kernels { place, window, channels: [before, after] } => {
-                let [area, pixels, entries] = areas(window);
-                let mut z = vec![0.0; after * pixels];
+                let [_, pixels, entries] = areas(window);
+                let (patches, fan_in, mut z) = (patches(window, input), before * entries, vec![0.0; after * pixels]);
+                let kernels = &params[place.weight..][..after * fan_in];
+                matmul_nt(&mut z, kernels, &patches, *after, fan_in, pixels);
                 if let Some(bias) = place.bias {
-                    z.chunks_exact_mut(pixels).zip(&params[bias..]).for_each(|(z, bias)| z.fill(*bias));
-                }
-                for (o, z) in z.chunks_exact_mut(pixels).enumerate() {
-                    for c in 0..*before {
-                        let kernel = &params[place.weight + (o * before + c) * entries..][..entries];
-                        let image = &input[c * area..][..area];
-                        window.meetings(|to, entry, from| z[to] += kernel[entry] * image[from]);
-                    }
+                    let biases = z.chunks_exact_mut(pixels).zip(&params[bias..]);
+                    biases.for_each(|(z, bias)| z.iter_mut().for_each(|z| *z += bias));
                 }
                 z
             }
@@ -191,14 +231,13 @@ impl Body {
                     place.bias.into_iter().for_each(|bias| gradient[bias + o] += signal);
                 }
             }
-            Self::Kernels { place, window, channels: [before, _] } if !place.frozen => {
-                let [area, pixels, entries] = areas(window);
+            Self::Kernels { place, window, channels: [before, after] } if !place.frozen => {
+                let [_, pixels, entries] = areas(window);
+                let (patches, fan_in) = (patches(window, input), before * entries);
+                let mut own = vec![0.0; after * fan_in];
+                matmul(&mut own, signals, &patches, *after, pixels, fan_in);
+                crate::linalg::add_scaled(&mut gradient[place.weight..][..after * fan_in], 1.0, &own);
                 for (o, signals) in signals.chunks_exact(pixels).enumerate() {
-                    for c in 0..*before {
-                        let kernel = &mut gradient[place.weight + (o * before + c) * entries..][..entries];
-                        let image = &input[c * area..][..area];
-                        window.meetings(|to, entry, from| kernel[entry] += signals[to] * image[from]);
-                    }
                     place.bias.into_iter().for_each(|bias| gradient[bias + o] += signals.iter().sum::<f64>());
                 }
             }
@@ -215,14 +254,14 @@ impl Body {
                     crate::linalg::add_scaled(&mut below, *signal, &params[place.weight + o * inputs..][..*inputs]);
                 }
             }
-            Self::Kernels { place, window, channels: [before, _] } => {
+            Self::Kernels { place, window, channels: [before, after] } => {
                 let [area, pixels, entries] = areas(window);
-                for (o, signals) in signals.chunks_exact(pixels).enumerate() {
-                    for c in 0..*before {
-                        let kernel = &params[place.weight + (o * before + c) * entries..][..entries];
-                        let below = &mut below[c * area..][..area];
-                        window.meetings(|to, entry, from| below[from] += kernel[entry] * signals[to]);
-                    }
+                let (fan_in, kernels) = (before * entries, &params[place.weight..][..after * before * entries]);
+                let mut met = vec![0.0; pixels * fan_in];
+                matmul_tn(&mut met, signals, kernels, pixels, *after, fan_in);
+                for c in 0..*before {
+                    let below = &mut below[c * area..][..area];
+                    window.meetings(|to, entry, from| below[from] += met[to * fan_in + c * entries + entry]);
                 }
             }
             Self::Windows { pooling: Pooling::Average, window, .. } => {
@@ -252,6 +291,17 @@ impl Body {
         }
         below
     }
+}
+
+/// What the kernels see, (pixels after) × (channel, entry), zeros outside the image.
+pub(super) fn patches(window: &Window, input: &[f64]) -> Vec<f64> {
+    let [area, pixels, entries] = areas(window);
+    let fan_in = input.len() / area.max(1) * entries;
+    let mut patches = vec![0.0; pixels * fan_in];
+    for (c, image) in input.chunks_exact(area).enumerate() {
+        window.meetings(|to, entry, from| patches[to * fan_in + c * entries + entry] = image[from]);
+    }
+    patches
 }
 
 /// The input pixels of an output pixel's window, entry by entry; windows of pools lie inside.
