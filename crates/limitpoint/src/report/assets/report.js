@@ -26,6 +26,7 @@ function build() {
   if (data.groups.length > 0) {
     addControls();
     addSweeps();
+    addMaps();
     addFirstCurves();
     section = document.getElementById('more-plots');
     addCurves();
