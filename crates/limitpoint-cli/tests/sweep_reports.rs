@@ -1,9 +1,14 @@
 //! Reports, tables, figures and comparisons of sweeps, from the command line.
+//!
+//! What is made for LaTeX is set by it where there is a `pdflatex` with pgf and booktabs, else that part is skipped.
+
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod home;
 mod program;
 
 use std::path::Path;
+use std::process::Command;
 
 use home::Home;
 use program::{limitpoint, stderr, stdout};
@@ -67,6 +72,7 @@ fn a_sweep_has_curves_maps_tables_and_figures_of_what_it_varies() {
     .expect("JSON");
     assert_eq!((data["sweeps"].as_array().map(Vec::len), data["maps"].as_array().map(Vec::len)), (Some(2), Some(1)));
     complete(&["verify", &out]);
+    set_by_latex(&out);
     // chosen figures are added; a second time the same bytes
     let figure = format!("{out}/figures/margin-l2-along-loss.pdf");
     let chosen = ["report", &out, "--figures", "pdf", "--column", "margin.l2", "--axis", "loss", "--size", "240x400"];
@@ -83,6 +89,32 @@ fn a_sweep_has_curves_maps_tables_and_figures_of_what_it_varies() {
     let told = limitpoint(&["verify", &out]);
     assert_eq!(told.status.code(), Some(3));
     assert!(stdout(&told).contains("margin-l2-along-loss.pdf"), "{}", stdout(&told));
+}
+
+/// Sets two figures and a table of a report in one document, without an error.
+fn set_by_latex(out: &str) {
+    let set = |name: &str, body: &str| {
+        let text = format!(
+            "\\documentclass{{article}}\\usepackage{{pgf}}\\usepackage{{booktabs}}\\begin{{document}}{body}\\end{{document}}\n"
+        );
+        std::fs::write(Path::new(out).join(format!("../{name}.tex")), text).expect("a document");
+        Command::new("pdflatex")
+            .args(["-interaction=nonstopmode", "-halt-on-error", &format!("{name}.tex")])
+            .current_dir(Path::new(out).join(".."))
+            .output()
+    };
+    if !set("empty", "x").is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no pdflatex with pgf and booktabs to set figures with");
+        return;
+    }
+    let inputs = [
+        "figures/against-data-gaussians-margin-margin-linf.pgf",
+        "figures/map-data-gaussians-count-data-gaussians-margin-margin-linf-sign.pgf",
+        "tables/final-values.tex",
+    ];
+    let body: String = inputs.iter().map(|file| format!("\\input{{sweep/{file}}}\n\n")).collect();
+    let output = set("paper", &body).expect("it starts");
+    assert!(output.status.success(), "{}", stdout(&output));
 }
 
 #[test]

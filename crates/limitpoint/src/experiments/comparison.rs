@@ -163,7 +163,6 @@ fn first_difference(a: &Metrics, b: &Metrics) -> Option<Difference> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::analysis::tests::run;
 
     #[test]
     fn tables_part_at_the_first_other_bit() {
@@ -184,7 +183,13 @@ mod tests {
             name: name.into(),
             point: vec![("width".into(), width.into())],
             weights: Some(format!("{margin}")),
-            ..run("gd", seed, &[("step", &[9.0]), ("margin.l2", &[margin])])
+            optimiser: "gd".into(),
+            seed,
+            metrics: Metrics {
+                columns: vec!["step".into(), "margin.l2".into()],
+                values: vec![vec![9.0], vec![margin]],
+            },
+            ..RunRecord::default()
         };
         let record = |runs: Vec<RunRecord>| ExperimentRecord { runs, ..Default::default() };
         let first =

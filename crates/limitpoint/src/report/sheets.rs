@@ -110,19 +110,18 @@ fn in_words(column: &str, mean: f64, spread: f64, several: bool) -> String {
     }
     let size = mean.abs().max(spread);
     let plain = column == "log10_loss" || column.starts_with("rate.") || size == 0.0 || (0.01..1e4).contains(&size);
-    let (unit, sign, decimals) = match column {
-        "test_accuracy" => (0.01, " %".to_owned(), 2),
-        "log10_loss" => (1.0, String::new(), 2),
-        _ if plain => {
-            // three digits of the size
-            let digits = if size == 0.0 { 2 } else { (2 - size.log10().floor() as i32).clamp(0, 6) };
-            (1.0, String::new(), digits as usize)
-        }
+    let (unit, sign) = match column {
+        "test_accuracy" => (0.01, " %".to_owned()),
+        _ if plain => (1.0, String::new()),
         _ => {
             let exponent = size.log10().floor() as i32;
-            (10_f64.powi(exponent), format!("·{}", super::figures::power_of_ten(i64::from(exponent))), 2)
+            (10_f64.powi(exponent), format!("·{}", super::figures::power_of_ten(i64::from(exponent))))
         }
     };
+    // three digits of the size, and one of the spread
+    let places = |value: f64, digits: i32| if value > 0.0 { digits - 1 - value.log10().floor() as i32 } else { 0 };
+    let least = if matches!(column, "test_accuracy" | "log10_loss") { 2 } else { places(size / unit, 3) };
+    let decimals = least.max(places(spread / unit, 1)).clamp(0, 6) as usize;
     let number = |value: f64| format!("{:.decimals$}", value / unit).replace('-', "−");
     let both = if several { format!("{} ± {}", number(mean), number(spread)) } else { number(mean) };
     if several && sign.starts_with('·') { format!("({both}){sign}") } else { both + &sign }

@@ -21,7 +21,7 @@ pub struct Exported {
     pub bytes: Vec<u8>,
     /// Numbers in it.
     pub scalars: usize,
-    /// Numbers that a 32-bit float cannot hold.
+    /// Numbers that a 32-bit float cannot hold; what is no number (NaN, ±∞) is neither there nor counted.
     pub left_out: usize,
 }
 
@@ -50,7 +50,7 @@ pub fn event_file(run: &RunRecord) -> Exported {
     for (row, &step) in steps.iter().enumerate() {
         let mut summary = Vec::new();
         for column in run.metrics.columns.iter().filter(|column| is_exported(column)) {
-            let Some(value) = run.metrics.column(column).get(row).copied().filter(|value| !value.is_nan()) else {
+            let Some(value) = run.metrics.column(column).get(row).copied().filter(|value| value.is_finite()) else {
                 continue;
             };
             let short = value as f32;
@@ -144,13 +144,13 @@ mod tests {
         let values = vec![
             vec![0.0, 300.0, 70_000.0],
             vec![0.25, -400.0, f64::NEG_INFINITY],
-            vec![1e-40, 1e-50, f64::NAN],
+            vec![0.5, 1e-50, 1e-40],
             vec![1.0, 2.0, 3.0],
         ];
         let run = RunRecord { metrics: Metrics { columns, values }, seconds: 7.0, ..Default::default() };
         let Exported { bytes, scalars, left_out } = event_file(&run);
-        // 1e-40 would lose digits, 1e-50 all of them, and a loss of 0 has no logarithm
-        assert_eq!((scalars, left_out), (2, 3));
+        // 1e-40 would lose digits, 1e-50 all of them; a loss of 0 has no logarithm, and was not measured as one
+        assert_eq!((scalars, left_out), (3, 2));
         let mut rest = &bytes[..];
         let mut events = 0;
         while !rest.is_empty() {

@@ -55,7 +55,8 @@ function againstSetting(sweep, panel, y) {
   });
   const across = numeric ? axis(sweep.logarithmic ? 'log' : 'linear', sweep.key, [x[0], x.at(-1)]) : { ...axis('linear', sweep.key), type: 'category' };
   // few values are named one by one
-  if (numeric && sweep.values.length <= 8) Object.assign(across, { tickmode: 'array', tickvals: x, ticktext: sweep.values });
+  const named = numeric && sweep.values.length <= 8;
+  if (named) Object.assign(across, { tickmode: 'array', tickvals: x, ticktext: sweep.values });
   const up = { ...axis(kind, '', span), automargin: true, ...(percent ? { tickformat: '.1%' } : {}) };
-  return { data: [...areas, ...lines], layout: { xaxis: across, yaxis: up, uirevision: `${panel.column} ${y}` } };
+  return { named, data: [...areas, ...lines], layout: { xaxis: across, yaxis: up, uirevision: `${panel.column} ${y}` } };
 }

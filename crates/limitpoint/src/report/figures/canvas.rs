@@ -206,6 +206,10 @@ fn legend(plot: &Plot, width_of_all: u32) -> Vec<Vec<Entry>> {
         (if cloud.stars { Sample::Star(colour) } else { Sample::Dot(colour) }, cloud.label.clone())
     });
     for (pen, label) in groups.chain(references).chain(dots).chain(clouds) {
+        // what is wider than the figure ends with an ellipsis
+        let room = ((f64::from(width_of_all) - left - 28.0) / (LETTER * TYPE_SIZE)).max(4.0) as usize;
+        let cut = label.chars().count() > room;
+        let label = if cut { label.chars().take(room - 1).chain(['…']).collect() } else { label };
         let advance = 26.0 + width(&label) + 12.0;
         if at + advance > f64::from(width_of_all) {
             lines.push(Vec::new());

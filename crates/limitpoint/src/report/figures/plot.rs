@@ -1,8 +1,10 @@
 //! What a figure shows: series, reference lines and axes, in the positions of the axes.
 
+use std::collections::HashSet;
+
 use super::axis::Axis;
 use super::request::Along;
-use crate::experiments::{Analysis, Band, ExperimentRecord};
+use crate::experiments::{Analysis, Band, ExperimentRecord, Group};
 
 /// How values become positions on the vertical axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +83,7 @@ impl Plot {
             let Some(band) = group.bands.iter().find(|band| band.column == column) else { continue };
             let stretches = stretches(band, along, position);
             if !stretches.is_empty() {
-                series.push(Series { label: group.label.clone(), style: Some(style), stretches });
+                series.push(Series { label: short(group), style: Some(style), stretches });
             }
         }
         let references: Vec<(f64, String)> = record
@@ -92,6 +94,9 @@ impl Plot {
             .collect();
         let xs = || series.iter().flat_map(|series| series.stretches.iter().flatten()).map(|mark| mark.x);
         let (first, last) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
+        if !(first.is_finite() && last.is_finite()) {
+            return None;
+        }
         let x = (along.label().to_owned(), Axis::logarithmic(first, last));
         Self::of_series(name, x, (y_label, scale), series, references)
     }
@@ -126,6 +131,23 @@ impl Plot {
         let (dots, clouds) = (Vec::new(), Vec::new());
         Some(Self { name, x_label, y_label, x, y, series, references, zero_line, dots, clouds })
     }
+}
+
+/// The label of a group with the last words of its settings, `sign · width=64`, where these tell them apart.
+fn short(group: &Group) -> String {
+    if group.setting.is_empty() {
+        return group.label.clone();
+    }
+    let last = |setting: &str| -> String {
+        let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+        format!("{}={value}", key.rsplit('.').next().unwrap_or(key))
+    };
+    let pieces: Vec<String> = group.setting.split(", ").map(last).collect();
+    let keys: HashSet<&str> = pieces.iter().filter_map(|piece| piece.split('=').next()).collect();
+    if keys.len() < pieces.len() {
+        return group.label.clone();
+    }
+    format!("{} · {}", group.optimiser, pieces.join(", "))
 }
 
 /// The finite marks of a band after step 0, cut where a number is missing.

@@ -1,6 +1,6 @@
 //! Figures are well-formed, repeat bit for bit, and show every group.
 
-use super::{Figure, figures, name};
+use super::{Figure, FigureError, FigureRequest, chosen_figures, figures, name, typeface};
 use crate::experiments::{ExperimentRecord, Metrics, ReferenceLine, RunRecord, analyse};
 
 fn run(optimiser: &str, seed: u64, columns: &[(&str, Vec<f64>)]) -> RunRecord {
@@ -91,7 +91,7 @@ fn every_measured_quantity_has_a_figure() {
 
 #[test]
 fn figures_are_well_formed_and_show_every_group() {
-    for Figure { name, svg } in drawn(&record()) {
+    for Figure { name, svg, .. } in drawn(&record()) {
         let elements = elements(&svg);
         assert_eq!(elements[0], "svg", "{name}");
         assert!(svg.contains("width=\"340pt\"") && svg.contains("Latin Modern Roman"), "{name}");
@@ -143,4 +143,139 @@ fn many_groups_make_a_longer_legend() {
     let figures = drawn(&ExperimentRecord { runs: runs.collect(), ..Default::default() });
     elements(&figures[0].svg);
     assert!((0..40).all(|i| figures[0].svg.contains(&format!("\noptimiser-{i}\n"))));
+}
+
+/// A sweep of two settings with two seeds each.
+fn swept() -> ExperimentRecord {
+    let mut runs = Vec::new();
+    for (width, rate, seed) in (0..3).flat_map(|w| (0..2).flat_map(move |r| (0..2).map(move |s| (w, r, s)))) {
+        let margin = 0.1 * f64::from(width + 1) + 0.01 * f64::from(seed) + 0.3 * f64::from(rate);
+        let columns = [("step", vec![1.0, 10.0]), ("log10_loss", vec![0.0, -5.0]), ("margin.linf", vec![0.0, margin])];
+        runs.push(RunRecord {
+            point: vec![
+                ("model.width".into(), (16 << width).to_string()),
+                ("schedule.kind".into(), ["slow", "fast & free"][rate as usize].into()),
+            ],
+            ..run("gd", seed as u64, &columns)
+        });
+    }
+    ExperimentRecord { runs, ..Default::default() }
+}
+
+#[test]
+fn sweeps_have_lines_with_bands_and_maps_with_a_scale() {
+    let figures = drawn(&swept());
+    let named = |name: &str| figures.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("{name}"));
+    let against = named("against-model-width-margin-linf");
+    assert!(against.svg.contains("<polygon") && against.svg.contains("\nmodel.width\n"), "{}", against.svg);
+    for tick in ["\n16\n", "\n32\n", "\n64\n", "ℓ∞ margin"] {
+        assert!(against.svg.contains(tick), "{tick}");
+    }
+    let map = &named("map-model-width-schedule-kind-margin-linf-gd").svg;
+    elements(map);
+    // the lowest and the highest cell have the ends of the scale
+    assert!(map.contains("fill=\"#440154\"") && map.contains("fill=\"#FDE725\""), "{map}");
+    assert!(map.contains("fast &amp; free") && map.matches("<polygon").count() == 6 + 64);
+    let over_steps = &named("margin-linf").svg;
+    assert!(over_steps.contains("\ngd · width=16, kind=slow\n"), "settings by their last words: {over_steps}");
+}
+
+#[test]
+fn chosen_figures_are_those_asked_for() {
+    let record = swept();
+    let analysis = analyse(&record);
+    let ask = |columns: &[&str], axis: Option<&str>, size| {
+        let columns = columns.iter().map(|column| (*column).to_owned()).collect();
+        let axis = axis.map(|axis| axis.parse().unwrap());
+        chosen_figures(&record, &analysis, &FigureRequest { columns, axis, size })
+            .map(|figures| figures.into_iter().map(|figure| figure.name).collect::<Vec<_>>())
+    };
+    assert_eq!(ask(&["margin.linf"], Some("model.width"), None).unwrap(), ["against-model-width-margin-linf"]);
+    assert_eq!(ask(&["log10_loss"], Some("loss"), None).unwrap(), ["loss-along-loss"]);
+    let map = ask(&["margin.linf"], Some("schedule.kind,model.width"), None).unwrap();
+    assert_eq!(map, ["map-model-width-schedule-kind-margin-linf-gd"]);
+    let error = |answer: Result<Vec<String>, FigureError>| answer.unwrap_err().to_string();
+    let text = error(ask(&["margin.l9"], None, None));
+    assert!(text.contains("'margin.l9'; there are") && text.contains("margin.linf"), "{text}");
+    assert!(error(ask(&[], Some("model.depth"), None)).contains("model.depth"));
+    assert!(error(ask(&["margin.linf"], Some("steps"), Some((340, 100)))).contains("needs a height of"));
+}
+
+/// The text of a PDF, by the codes of its glyphs and its own map of them to characters.
+fn text_of(pdf: &[u8]) -> (String, String) {
+    use std::io::Read;
+    let find = |from: usize, what: &[u8]| pdf[from..].windows(what.len()).position(|at| at == what).map(|at| from + at);
+    // every entry of the table leads to its object
+    let start = find(0, b"xref\n0 ").unwrap();
+    let table = String::from_utf8_lossy(&pdf[start..]);
+    let places: Vec<usize> =
+        table.lines().skip(3).map_while(|line| line.strip_suffix(" 00000 n ")).map(|at| at.parse().unwrap()).collect();
+    assert_eq!(places.len(), 10);
+    for (number, place) in places.iter().enumerate() {
+        assert!(pdf[*place..].starts_with(format!("{} 0 obj\n", number + 1).as_bytes()), "object {}", number + 1);
+    }
+    let stream = |number: usize| {
+        let from = find(places[number - 1], b"stream\n").unwrap() + 7;
+        let to = find(from, b"\nendstream").unwrap();
+        let mut text = Vec::new();
+        flate2::read::ZlibDecoder::new(&pdf[from..to]).read_to_end(&mut text).unwrap();
+        text
+    };
+    assert_eq!(stream(8), typeface::FILE, "the typeface is inside");
+    let (page, map) = (String::from_utf8(stream(4)).unwrap(), String::from_utf8(stream(9)).unwrap());
+    let letters: std::collections::HashMap<&str, char> = map
+        .lines()
+        .filter_map(|line| line.strip_prefix('<')?.strip_suffix('>')?.split_once("> <"))
+        .filter_map(|(code, letter)| Some((code, char::from_u32(u32::from_str_radix(letter, 16).ok()?)?)))
+        .collect();
+    let shown = page.lines().filter_map(|line| line.strip_suffix("> Tj")?.split_once('<'));
+    let text = shown.map(|(_, codes)| {
+        let letter = |at: usize| letters[&codes[at..at + 4]];
+        (0..codes.len()).step_by(4).map(letter).collect::<String>() + "\n"
+    });
+    (text.collect(), page)
+}
+
+#[test]
+fn a_pdf_is_sound_and_its_text_can_be_read() {
+    for figure in drawn(&record()).iter().chain(&drawn(&swept())) {
+        let pdf = figure.drawing.pdf();
+        assert_eq!(pdf, figure.drawing.pdf());
+        let (text, page) = text_of(&pdf);
+        let words = figure.svg.split("<text").count() - 1;
+        assert_eq!(page.matches("BT ").count(), words, "{}", figure.name);
+        // a line or an area for each in the SVG
+        assert_eq!(page.lines().filter(|line| *line == "S").count(), figure.svg.matches("<polyline").count());
+        assert_eq!(page.lines().filter(|line| *line == "h f").count(), figure.svg.matches("<polygon").count());
+        let expected = if figure.name.contains("linf") && !figure.name.contains("max") { "ℓ∞" } else { "" };
+        assert!(text.contains(expected), "{}: {text}", figure.name);
+    }
+    let loss = text_of(&drawn(&record())[0].drawing.pdf()).0;
+    for words in ["sign & <momentum>", "training loss", "steps", "−400"] {
+        assert!(loss.contains(words), "{words}: {loss}");
+    }
+}
+
+#[test]
+fn pgf_is_balanced_and_has_every_shape() {
+    for figure in drawn(&record()).iter().chain(&drawn(&swept())) {
+        let pgf = figure.drawing.pgf();
+        let bare = pgf.replace("\\\\", "").replace("\\{", "").replace("\\}", "");
+        let depth = bare.chars().try_fold(0_i32, |depth, letter| match letter {
+            '{' => Some(depth + 1),
+            '}' => (depth > 0).then_some(depth - 1),
+            _ => Some(depth),
+        });
+        assert_eq!(depth, Some(0), "{}", figure.name);
+        assert_eq!(pgf.matches("\\pgftext[").count(), figure.svg.matches("<text").count());
+        assert_eq!(pgf.matches("\\pgfusepath{stroke}").count(), figure.svg.matches("<polyline").count());
+        assert_eq!(pgf.matches("\\pgfusepath{fill}").count(), figure.svg.matches("<polygon").count());
+        assert!(bare.matches('$').count().is_multiple_of(2));
+    }
+    let loss = drawn(&record())[0].drawing.pgf();
+    assert!(
+        loss.contains(r"sign \& $<$momentum$>$")
+            && loss.contains(r"\raisebox{3.6bp}{\fontsize{7bp}{7bp}\selectfont $-{}$400}"),
+        "{loss}"
+    );
 }
