@@ -178,7 +178,7 @@ mod tests {
     use super::is_geometric;
     use crate::experiments::analysis::analyse;
     use crate::experiments::analysis::tests::{record, run};
-    use crate::experiments::{Analysis, RunRecord};
+    use crate::experiments::{Analysis, CertificateRecord, RunRecord};
 
     #[test]
     fn lines_are_means_over_all_else_in_the_order_of_the_values() {
@@ -210,6 +210,38 @@ mod tests {
         assert_eq!(map.panels[0].mean[0], [1.0, 4.0]);
         assert!(map.panels[0].mean[1][0] == 3.0 && map.panels[0].mean[1][1].is_nan());
         assert_eq!(map.panels[0].runs, [[1, 1], [1, 0]]);
+    }
+
+    #[test]
+    fn certificates_and_rates_are_drawn_against_settings() {
+        // the exact flow of one weight on one point: L = e^−u, t = e^u − 1, θ = u, margin 1
+        let u: Vec<f64> = (1..300).map(|i| 0.5 * f64::from(i)).collect();
+        let logs = |value: fn(f64) -> f64| u.iter().map(|u| value(*u) / std::f64::consts::LN_10).collect::<Vec<f64>>();
+        let (time, loss, one) = (logs(|u| u.exp_m1().ln()), logs(|u| -u), vec![1.0; u.len()]);
+        let at = |width: &str, tau: f64| RunRecord {
+            point: vec![("width".into(), width.into())],
+            certificate: Some(CertificateRecord { tau: Some([0.0, tau]), ..Default::default() }),
+            ..run(
+                "flow",
+                0,
+                &[
+                    ("step", &u),
+                    ("log10_time", &time),
+                    ("log10_loss", &loss),
+                    ("smallest_margin", &u),
+                    ("norm.l2", &u),
+                    ("margin.l2", &one),
+                ],
+            )
+        };
+        let analysis = analyse(&record(vec![at("1", 1e-3), at("2", 1e-5)]));
+        let panel = |column: &str| {
+            let panel = analysis.sweeps[0].panels.iter().find(|panel| panel.column == column);
+            panel.unwrap_or_else(|| panic!("{column}")).lines[0].mean.clone()
+        };
+        assert_eq!(panel("certificate.tau"), [1e-3, 1e-5]);
+        assert!(panel("rate.loss").iter().all(|slope| (slope + 1.0).abs() < 0.01), "{:?}", panel("rate.loss"));
+        assert!(panel("rate.norm").iter().all(|slope| (slope - 1.0).abs() < 0.05), "{:?}", panel("rate.norm"));
     }
 
     #[test]
