@@ -12,6 +12,7 @@ use crate::commands::compare::Compare;
 use crate::commands::completions::Completions;
 use crate::commands::data::Data;
 use crate::commands::doctor::Doctor;
+use crate::commands::export::Export;
 use crate::commands::fingerprint::FingerprintArguments;
 use crate::commands::horizon::HorizonArguments;
 use crate::commands::merge::Merge;
@@ -82,11 +83,18 @@ pub enum Verb {
     )]
     Merge(Merge),
     /// Write the report of an experiment anew from its records.
-    #[command(after_help = "Examples:\n  limitpoint report runs/showcase\n  limitpoint report runs/showcase --svg")]
-    Report(Report),
-    /// Put experiments side by side.
     #[command(
-        after_help = "Examples:\n  limitpoint compare runs/showcase\n  limitpoint compare runs/digits runs/digits-2 --only seed0"
+        after_help = "Examples:\n  limitpoint report runs/showcase\n  limitpoint report runs/showcase --figures svg,pdf,pgf\n  limitpoint report runs/showcase --figures pdf --column margin.l2 --axis loss --size 240x170\n  limitpoint report runs/widths --figures pdf --axis model.width --column margin.linf\n  limitpoint report runs/widths --tables csv,latex,markdown"
+    )]
+    Report(Report),
+    /// Write measurements for other people's viewers: event files for TensorBoard.
+    #[command(
+        after_help = "Examples:\n  limitpoint export runs/widths --tensorboard board\n  limitpoint export runs/showcase/sign-seed0 --tensorboard board\n\nTensorBoard keeps 32-bit floats, about seven digits. Losses are exported as their logarithms only, so that 10^-1000 is -1000\nand never 0; a number that such a float cannot hold is left out, and counted.\nFrom Python, lp.export(run, to=\"trackio\") and to=\"wandb\"."
+    )]
+    Export(Export),
+    /// Put experiments or sweeps side by side: which runs they share, whether these agree in every bit, and their margins.
+    #[command(
+        after_help = "Examples:\n  limitpoint compare runs/showcase\n  limitpoint compare runs/digits runs/digits-2 --only seed0\n  limitpoint compare runs/here runs/there\n\nRuns are the same where they have the same optimiser, the same settings and the same seed. Margins are means over the seeds\nthat both have."
     )]
     Compare(Compare),
     /// Check that every file of an experiment is as it was written, and name what is damaged, changed or missing.

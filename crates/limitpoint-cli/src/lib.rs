@@ -36,6 +36,7 @@ pub fn main_with(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Watch(watch) => commands::watch::run(&watch),
         Verb::Merge(merge) => commands::merge::run(&merge),
         Verb::Report(report) => commands::report::run(&report),
+        Verb::Export(export) => commands::export::run(&export),
         Verb::Compare(compare) => commands::compare::run(&compare),
         Verb::Verify(verify) => commands::verify::run(&verify),
         Verb::Solve(solve) => commands::solve::run(&solve),

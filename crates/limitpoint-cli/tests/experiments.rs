@@ -77,6 +77,7 @@ fn the_number_of_threads_changes_no_bit_and_a_resolved_recipe_repeats_its_run() 
     let other = home.path("other");
     run_quick(&other, &["seed=1", "init.he-normal.scale=0.5", "--quiet", "--no-report"]);
     let text = stdout(&limitpoint(&["compare", &one, &other]));
+    assert!(text.contains("share 1 run: 0 agree in every bit, 1 do not; 2 only in one"), "{text}");
     assert!(text.contains("part at step 0"), "{text}");
 }
 

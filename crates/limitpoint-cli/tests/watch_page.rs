@@ -45,16 +45,26 @@ impl Server {
         rest.split('/').next().expect("a port")
     }
 
-    /// The status of a request, byte by byte as it is given: no client tidies the path up.
+    /// What a request is answered with.
+    fn get(&self, path: &str) -> String {
+        self.answer("GET", path, "")
+    }
+
+    /// The status of a request.
     fn status(&self, method: &str, path: &str, headers: &str) -> u16 {
+        let text = self.answer(method, path, headers);
+        text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_else(|| panic!("{path}: {text}"))
+    }
+
+    /// A request, byte by byte as it is given: no client tidies the path up.
+    fn answer(&self, method: &str, path: &str, headers: &str) -> String {
         let mut stream = TcpStream::connect(format!("127.0.0.1:{}", self.port())).expect("a connection");
         let host = if headers.contains("Host:") { "" } else { "Host: localhost\r\n" };
         let request = format!("{method} {path} HTTP/1.1\r\n{host}{headers}Connection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("a request");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).expect("an answer");
-        let text = String::from_utf8_lossy(&answer);
-        text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_else(|| panic!("{path}: {text}"))
+        String::from_utf8_lossy(&answer).into_owned()
     }
 }
 
@@ -94,6 +104,33 @@ fn curves_grow_in_a_browser_while_a_run_writes() {
     limitpoint(&["certify", &sweep]);
     let output = looking.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{}{}", program::stdout(&output), stderr(&output));
+}
+
+#[test]
+fn the_page_of_a_thousand_runs_shows_them_all() {
+    let home = Home::new("thousand");
+    let sweep = home.path("sweep");
+    let settings = [
+        "optimiser=gradient,sign",
+        "data.gaussians.margin=0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1",
+        "seed=1..50",
+        "stop.steps=3",
+        "data.gaussians.count=8",
+    ];
+    let output = limitpoint(&[&["sweep", "linear", "--out", &sweep], &settings[..]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = limitpoint(&["worker", &sweep, "--quiet"]);
+    assert!(output.status.code().is_some_and(|code| code <= 1), "{}", stderr(&output));
+    let server = Server::start(&sweep, &["--address", "127.0.0.1:0"]);
+    let page = server.get("/");
+    let manifest = std::fs::read_to_string(Path::new(&sweep).join("manifest.json")).expect("a manifest");
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).expect("JSON");
+    let names: Vec<&str> =
+        manifest["runs"].as_array().expect("runs").iter().map(|run| run["name"].as_str().expect("a name")).collect();
+    assert_eq!(names.len(), 1000);
+    let missing = names.iter().filter(|name| !page.contains(&format!("<th scope=\"row\">{name}</th>"))).count();
+    assert_eq!(missing, 0, "runs that the page does not show");
+    assert!(page.len() < 4_000_000, "{} bytes", page.len());
 }
 
 #[test]

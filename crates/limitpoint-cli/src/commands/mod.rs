@@ -9,6 +9,7 @@ pub mod compare;
 pub mod completions;
 pub mod data;
 pub mod doctor;
+pub mod export;
 pub mod fingerprint;
 pub mod horizon;
 pub mod list;

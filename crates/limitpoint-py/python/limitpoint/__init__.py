@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ._audit import Audit, audit, check
 from ._core import Damaged, Error
 from ._experiment import Experiment, load, resume
+from ._export import export
 from ._history import History
 from ._judge import Interpolation, MaxMargin, interpolate, solve_margin
 from ._papers import Claims, list_claims, reproduce
@@ -52,6 +53,7 @@ __all__ = [
     "Run",
     "audit",
     "check",
+    "export",
     "fingerprint",
     "horizon",
     "interpolate",

@@ -15,8 +15,8 @@ use super::task::Task;
 use super::verify::is_run;
 use super::weights::{digest, load_weights, read_weights};
 use crate::certificates::{
-    Certificate, DataReference, Disagreement, FORMAT, RunClaim, StartReference, Subject, Tolerances, VERSION, Verdict,
-    WeightsReference,
+    Certificate, DataReference, Disagreement, Evidence, FORMAT, RunClaim, StartReference, Subject, Tolerances, VERSION,
+    Verdict, WeightsReference,
 };
 use crate::data::{DataSplit, Dataset};
 use crate::diagnostics::DirectionCourse;
@@ -243,6 +243,7 @@ pub(super) fn certificate_record(
             holds: None,
             verdict: "of other weights than those the run ended with; certify it again".to_owned(),
             evidence: String::new(),
+            tau: None,
             statement: certificate.statement,
         }));
     }
@@ -254,6 +255,10 @@ pub(super) fn certificate_record(
         },
         verdict: certificate.verdict.to_string(),
         evidence: certificate.summary(),
+        tau: match &certificate.evidence {
+            Evidence::Stationarity(evidence) => Some([evidence.tau.lo, evidence.tau.hi]),
+            _ => None,
+        },
         statement: certificate.statement,
     }))
 }

@@ -25,6 +25,12 @@ pub struct Analysis {
     /// Final values against every setting of a sweep.
     #[serde(default)]
     pub sweeps: Vec<Sweep>,
+    /// Final values against every two settings of a sweep.
+    #[serde(default)]
+    pub maps: Vec<SweepMap>,
+    /// All final values of all groups, for files.
+    #[serde(default)]
+    pub table: LongTable,
 }
 
 /// A run that ended in trouble or could not be run; no mean counts it.
@@ -255,6 +261,81 @@ pub struct SweepLine {
     pub high: Vec<f64>,
     /// How many runs each mean is of.
     pub runs: Vec<usize>,
+}
+
+/// Final values against two settings of a sweep.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SweepMap {
+    /// The key across and the key up.
+    pub keys: [String; 2],
+    /// Their values as they were written, in the order they are drawn.
+    pub values: [Vec<String>; 2],
+    /// Other swept keys, over which means are taken.
+    pub others: Vec<String>,
+    /// What is drawn.
+    pub panels: Vec<MapPanel>,
+}
+
+/// One quantity of one optimiser against two settings.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct MapPanel {
+    /// The measured column, such as `margin.l2`.
+    pub column: String,
+    /// What it is, for people.
+    pub label: String,
+    /// Key of the optimiser.
+    pub optimiser: String,
+    /// Means by row: one row for every value of the key up; NaN where no run has a number.
+    pub mean: Vec<Vec<f64>>,
+    /// How many runs each mean is of.
+    pub runs: Vec<Vec<usize>>,
+}
+
+/// Final values, one row per group and one per run, with full precision: settings first, then quantities.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LongTable {
+    /// The swept keys.
+    pub settings: Vec<String>,
+    /// Name and heading of every quantity.
+    pub quantities: Vec<(String, String)>,
+    /// One row per group.
+    pub rows: Vec<LongRow>,
+    /// One row per run.
+    pub runs: Vec<LongRun>,
+}
+
+/// A run in the long table.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LongRun {
+    /// Its name.
+    pub run: String,
+    /// Key of the optimiser.
+    pub optimiser: String,
+    /// Values of the settings; empty where it has none.
+    pub settings: Vec<String>,
+    /// Its seed.
+    pub seed: u64,
+    /// Steps made.
+    pub steps: u64,
+    /// `healthy`, `failed`, or `going on`.
+    pub state: String,
+    /// Every quantity; NaN where it has none.
+    pub cells: Vec<f64>,
+}
+
+/// A row of the long table.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LongRow {
+    /// Key of the optimiser.
+    pub optimiser: String,
+    /// Values of the settings; empty where a group has none.
+    pub settings: Vec<String>,
+    /// Seeds that did not fail.
+    pub seeds: usize,
+    /// All seeds of the group.
+    pub of: usize,
+    /// Mean, smallest and largest of every quantity over those seeds; NaN where none has a number.
+    pub cells: Vec<[f64; 3]>,
 }
 
 /// Failed runs of one optimiser, for the same reason up to its numbers.

@@ -8,6 +8,7 @@
 //! `limitpoint bench`, the criterion benches and the comparison with other engines.
 
 // recipes: from files and overrides to what is run
+mod comparison;
 mod complaint;
 #[cfg(test)]
 mod composition_tests;
@@ -67,6 +68,7 @@ mod tangent_check;
 mod analysis;
 mod conclusions;
 mod in_memory;
+mod listed;
 mod live;
 mod load;
 mod record;
@@ -87,10 +89,12 @@ pub use certify::{
     CERTIFICATE_FILE, CertifyOptions, CheckedCertificate, certify_run, check_certificate, run_folders, save_certificate,
 };
 pub use checkpoint::{RunState, load_checkpoint, save_checkpoint};
+pub use comparison::{Comparison, Difference, RunPair, SideBySide, SideBySideRow, compare_records};
 pub use complaint::{Hint, RecipeError, Spot};
 pub use conclusions::{
-    Analysis, Band, FailedRun, FailureKind, Finding, Group, Standing, StandingCell, StandingColumn, StandingRow,
-    Summary, SummaryCell, SummaryColumn, SummaryRow, Sweep, SweepLine, SweepPanel, Table,
+    Analysis, Band, FailedRun, FailureKind, Finding, Group, LongRow, LongRun, LongTable, MapPanel, Standing,
+    StandingCell, StandingColumn, StandingRow, Summary, SummaryCell, SummaryColumn, SummaryRow, Sweep, SweepLine,
+    SweepMap, SweepPanel, Table,
 };
 pub use damage::is_damage;
 pub use ensemble::ensemble;
@@ -100,6 +104,7 @@ pub use glossary::{Instance, Setting, columns, explain, glossary, recipe_keys};
 pub use hold::Owner;
 pub use in_memory::NamedRun;
 pub use journal::Mark;
+pub use listed::{FIGURES, TABLES, save_figures, save_listed};
 pub use live::LiveRecord;
 pub use locate::{Loaded, experiment_data, run_data};
 pub use manifest::{ExperimentManifest, Machine, RunEntry, RunManifest, Status, Timings};
@@ -126,7 +131,7 @@ pub use sweep::{
 };
 pub use tangent_check::{CheckedTangent, check_tangent_file, is_tangent_file, save_tangent_file};
 pub use task::{Task, TaskLabel};
-pub use verify::{Damage, REPORT_FILE, Verification, save_figures, save_page, verify};
+pub use verify::{Damage, REPORT_FILE, Verification, save_page, verify};
 pub use watcher::{Progress, Watcher};
 pub use weights::load_weights;
 pub use workload::{Workload, WorkloadSpec};

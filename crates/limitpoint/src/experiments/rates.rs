@@ -47,12 +47,25 @@ pub fn rates(record: &ExperimentRecord, settings: &RateSettings, norm: Option<&N
             None => groups.push((name, vec![run])),
         }
     }
-    let fit = |(name, runs): (String, Vec<&RunRecord>)| {
-        let own = Own::of(runs[0], recipe.as_ref());
-        let norm = norm.map_or_else(|| own.norm.clone(), NormSpec::key);
-        Group { record, recipe: recipe.as_ref(), runs, norm, own }.fit(name, settings)
-    };
-    groups.into_iter().map(fit).collect()
+    groups.into_iter().map(|(name, runs)| fit(record, recipe.as_ref(), (name, runs), settings, norm)).collect()
+}
+
+/// The rates of every run by itself, in the norm it belongs to, in the order of the record.
+pub(super) fn rates_of_runs(record: &ExperimentRecord, settings: &RateSettings) -> Vec<OptimiserRates> {
+    let recipe = Recipe::from_resolved(&record.config).ok();
+    record.runs.iter().map(|run| fit(record, recipe.as_ref(), (run.name.clone(), vec![run]), settings, None)).collect()
+}
+
+fn fit(
+    record: &ExperimentRecord,
+    recipe: Option<&Recipe>,
+    (name, runs): (String, Vec<&RunRecord>),
+    settings: &RateSettings,
+    norm: Option<&NormSpec>,
+) -> OptimiserRates {
+    let own = Own::of(runs[0], recipe);
+    let norm = norm.map_or_else(|| own.norm.clone(), NormSpec::key);
+    Group { record, recipe, runs, norm, own }.fit(name, settings)
 }
 
 /// The geometry a run's rates are about.

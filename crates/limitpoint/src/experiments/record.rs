@@ -172,6 +172,9 @@ pub struct CertificateRecord {
     pub verdict: String,
     /// The decisive numbers.
     pub evidence: String,
+    /// Bounds of τ, how far the weights are from a KKT point, where the certificate is about that.
+    #[serde(default)]
+    pub tau: Option<[f64; 2]>,
 }
 
 /// A horizontal line in a plot: the exact optimum of a margin, once a judge gave it.

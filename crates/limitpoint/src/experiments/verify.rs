@@ -6,7 +6,7 @@
 //! a finished run               SHA-256 of every other file in its manifest
 //! checkpoints/*.safetensors    SHA-256 in their metadata, whether the run is finished or not
 //! polished-NORM.safetensors    SHA-256 in its metadata
-//! figures/*.svg                SHA-256 in figures/SHA256SUMS, as `sha256sum -c` reads it
+//! figures/*, tables/*          SHA-256 in SHA256SUMS beside them, as `sha256sum -c` reads it
 //! proof-NORM.json              SHA-256 of all before it, and every number made again from data and weights
 //! certificate.json             every number made again from data and weights
 //! the data                     SHA-256 in the manifests
@@ -21,8 +21,9 @@ use super::RunError;
 use super::certify::{CERTIFICATE_FILE, CheckedCertificate, check_certificate};
 use super::checkpoint::load_checkpoint;
 use super::config::{CONFIG_FILE, read_config, read_config_of};
-use super::files::{RecordError, create_folder, read_bytes, read_text, remove_file, write_atomically};
+use super::files::{RecordError, read_bytes, read_text, write_atomically};
 use super::hold::Hold;
+use super::listed::{FIGURES, TABLES, verify_listed};
 use super::locate::{Known, find_data};
 use super::manifest::{ExperimentManifest, MANIFEST_FILE, RunManifest, Status};
 use super::optima::OptimaRecord;
@@ -34,8 +35,6 @@ use super::weights::check_weights;
 
 /// Name of the page of an experiment.
 pub const REPORT_FILE: &str = "report.html";
-/// Name of the list of checksums beside figures.
-const SUMS_FILE: &str = "SHA256SUMS";
 /// Files of a finished run besides its manifest and its checkpoints.
 const FILES: [&str; 5] = [CONFIG_FILE, "metrics.csv", "metrics.parquet", "histograms.jsonl", "portrait.json"];
 
@@ -61,7 +60,7 @@ pub struct Damage {
 
 impl Verification {
     /// Notes damage; other troubles, such as files that may not be read, are returned.
-    fn take<T, E: Into<RunError>>(&mut self, outcome: Result<T, E>) -> Result<Option<T>, RunError> {
+    pub(super) fn take<T, E: Into<RunError>>(&mut self, outcome: Result<T, E>) -> Result<Option<T>, RunError> {
         match outcome.map_err(Into::into) {
             Ok(value) => Ok(Some(value)),
             Err(RunError::Record(RecordError::Damaged { path, what })) => {
@@ -135,7 +134,8 @@ fn verify_experiment(folder: &Path, data_folder: Option<&Path>, found: &mut Veri
         }
         other => found.files += usize::from(found.take(other)?.is_some()),
     }
-    verify_figures(&folder.join("figures"), found)
+    verify_listed(&folder.join(FIGURES), "`limitpoint report --figures svg`", found)?;
+    verify_listed(&folder.join(TABLES), "`limitpoint report --tables csv`", found)
 }
 
 /// Whether the run is finished; `home` is where its folder belongs, from where its data are named.
@@ -247,65 +247,6 @@ fn verify_products(
     Ok(())
 }
 
-fn verify_figures(folder: &Path, found: &mut Verification) -> Result<(), RunError> {
-    let list = folder.join(SUMS_FILE);
-    let text = match read_text(&list) {
-        Err(error) if error.is_missing() => {
-            if !files_in(folder, "svg").is_empty() {
-                let what = "is missing; `limitpoint report --svg` writes it again";
-                found.damage.push(Damage { path: list, what: what.into() });
-            }
-            return Ok(());
-        }
-        other => found.take(other)?.unwrap_or_default(),
-    };
-    found.files += 1;
-    let mut names = Vec::new();
-    for line in text.split_inclusive('\n') {
-        match line.strip_suffix('\n').and_then(|line| line.split_once("  ")) {
-            Some((stated, name)) if stated.len() == 64 => {
-                names.push(folder.join(name));
-                if let Some(damage) = compare(&folder.join(name), stated)? {
-                    let what = format!("{}, by {SUMS_FILE}; `limitpoint report --svg` writes both again", damage.what);
-                    found.damage.push(Damage { what, ..damage });
-                }
-                found.files += 1;
-            }
-            _ => {
-                let what = "is damaged; `limitpoint report --svg` writes it again";
-                found.damage.push(Damage { path: list.clone(), what: what.into() });
-            }
-        }
-    }
-    for path in files_in(folder, "svg").into_iter().filter(|path| !names.contains(path)) {
-        let what = format!("is not in {SUMS_FILE}; `limitpoint report --svg` writes both again");
-        found.damage.push(Damage { path, what });
-    }
-    Ok(())
-}
-
-/// Writes `figures/NAME.svg` of an experiment and the list of their checksums, in place of what is there.
-pub fn save_figures<'a>(
-    folder: &Path,
-    figures: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Result<Vec<PathBuf>, RecordError> {
-    let folder = folder.join("figures");
-    create_folder(&folder)?;
-    let (mut paths, mut list) = (Vec::new(), String::new());
-    for (name, svg) in figures {
-        let file = format!("{name}.svg");
-        list += &format!("{}  {file}\n", sum(svg.as_bytes()));
-        write_atomically(&folder.join(&file), svg.as_bytes())?;
-        paths.push(folder.join(file));
-    }
-    // figures of an earlier page that this one does not have
-    for path in files_in(&folder, "svg").into_iter().filter(|path| !paths.contains(path)) {
-        remove_file(&path)?;
-    }
-    write_atomically(&folder.join(SUMS_FILE), list.as_bytes())?;
-    Ok(paths)
-}
-
 /// Writes `report.html` with its checksum.
 pub fn save_page(folder: &Path, page: &str) -> Result<PathBuf, RecordError> {
     let path = folder.join(REPORT_FILE);
@@ -349,7 +290,7 @@ impl RunManifest {
 }
 
 /// Compares a file with its checksum.
-fn compare(path: &Path, stated: &str) -> Result<Option<Damage>, RecordError> {
+pub(super) fn compare(path: &Path, stated: &str) -> Result<Option<Damage>, RecordError> {
     let what = match read_bytes(path).map(|bytes| sum(&bytes)) {
         Ok(found) if found == stated => return Ok(None),
         Ok(found) => format!("is not as it was written: its SHA-256 is {found}, and was {stated}"),
@@ -360,7 +301,7 @@ fn compare(path: &Path, stated: &str) -> Result<Option<Damage>, RecordError> {
 }
 
 /// The files of a folder with this ending, by name; none if there is no such folder.
-fn files_in(folder: &Path, ending: &str) -> Vec<PathBuf> {
+pub(super) fn files_in(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == ending)).collect();
     files.sort();

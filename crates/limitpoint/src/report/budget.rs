@@ -4,7 +4,7 @@
 //! large ones curves lose rows first, then measurements that no plot shows at once, then settings, evenly; single runs
 //! and pictures are left out where there are too many.
 
-use crate::experiments::{Analysis, ExperimentRecord, Group, Portrait};
+use crate::experiments::{Analysis, ExperimentRecord, Group, Portrait, SweepMap};
 
 /// Numbers of curves over all groups, eight to nine bytes each.
 const CURVES: usize = 60_000;
@@ -14,6 +14,8 @@ const RUNS: usize = 35_000;
 const PICTURES: usize = 25_000;
 /// Counts of histograms, three bytes each.
 const COUNTS: usize = 60_000;
+/// Numbers of maps, eleven bytes each with the number of runs.
+const CELLS: usize = 20_000;
 /// Significant digits of numbers in curves.
 const DIGITS: usize = 6;
 /// The same where there are so many that only the first columns are shown.
@@ -42,6 +44,8 @@ pub(super) struct Budget {
     pub portraits: usize,
     /// Whether histograms are shown.
     pub histograms: bool,
+    /// Indices of the maps that are shown.
+    pub maps: Vec<usize>,
 }
 
 impl Budget {
@@ -76,6 +80,7 @@ impl Budget {
             run_rows,
             portraits: PICTURES / largest.max(1),
             histograms: counts <= COUNTS,
+            maps: maps_that_fit(analysis),
         }
     }
 
@@ -83,6 +88,20 @@ impl Budget {
     pub fn shows(&self, column: &str) -> bool {
         !self.main_only || is_main(column)
     }
+}
+
+/// Indices of maps, from the first on, as long as there is room.
+fn maps_that_fit(analysis: &Analysis) -> Vec<usize> {
+    let cells = |map: &SweepMap| map.values[0].len() * map.values[1].len() * map.panels.len();
+    let mut room = CELLS;
+    let mut fits = |map: &SweepMap| match room.checked_sub(cells(map)) {
+        Some(rest) => {
+            room = rest;
+            true
+        }
+        None => false,
+    };
+    (0..analysis.maps.len()).filter(|place| fits(&analysis.maps[*place])).collect()
 }
 
 /// Indices of the groups of a share of all settings, evenly spread, so that every setting shown has all its optimisers.

@@ -1,9 +1,9 @@
 //! Fingerprints of optimisers on one page.
 
 use super::Sketch;
+use super::figures::{radar_figure, sketch_figure};
 use super::html::{escape, fill};
 use super::sheet::Sheet;
-use super::svg::{radar_figure, sketch_figure};
 use crate::fingerprint::{Fingerprint, Phase};
 
 const CONTENT: &str = include_str!("assets/fingerprints.html");

@@ -1,9 +1,9 @@
 //! What a potential tends to, on one page.
 
 use super::Sketch;
+use super::figures::sketch_figure;
 use super::html::{escape, fill};
 use super::sheet::Sheet;
-use super::svg::sketch_figure;
 use crate::potentials::{ScalarSample, Survey};
 
 const CONTENT: &str = include_str!("assets/horizon.html");

@@ -9,11 +9,12 @@ use crate::experiments::{Analysis, ExperimentRecord};
 const PAGE: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/style.css");
 const PLOTLY: &str = include_str!("assets/plotly-cartesian.min.js");
-const SCRIPT: [&str; 5] = [
+const SCRIPT: [&str; 6] = [
     include_str!("assets/report.js"),
     include_str!("assets/controls.js"),
     include_str!("assets/plots.js"),
     include_str!("assets/sweeps.js"),
+    include_str!("assets/maps.js"),
     include_str!("assets/pictures.js"),
 ];
 

@@ -7,9 +7,9 @@
 use serde::{Serialize, Serializer, ser::SerializeSeq};
 
 use super::budget::{Budget, evenly};
+use super::sweep_data::{MapData, SweepData};
 use crate::experiments::{
-    ActivationMaps, Analysis, Band, DecisionMap, ExperimentRecord, Group, HistogramRecord, Portrait, RunRecord, Sweep,
-    SweepLine,
+    ActivationMaps, Analysis, Band, DecisionMap, ExperimentRecord, Group, HistogramRecord, Portrait, RunRecord,
 };
 
 /// Significant digits of final values and of positions.
@@ -32,6 +32,7 @@ pub(super) struct PageData<'a> {
     /// Whether settings are shown one by one, and colours are those of optimisers.
     one_by_one: bool,
     sweeps: Vec<SweepData<'a>>,
+    maps: Vec<MapData<'a>>,
     groups: Vec<GroupData<'a>>,
     /// Whether single runs come with their curves.
     singles: bool,
@@ -82,32 +83,6 @@ struct RunData<'a> {
     columns: &'a [String],
     values: Vec<Series>,
     histograms: &'a [HistogramRecord],
-}
-
-/// Final values against a setting.
-#[derive(Serialize)]
-struct SweepData<'a> {
-    key: &'a str,
-    values: &'a [String],
-    places: Series,
-    logarithmic: bool,
-    others: &'a [String],
-    panels: Vec<PanelData<'a>>,
-}
-
-#[derive(Serialize)]
-struct PanelData<'a> {
-    column: &'a str,
-    label: &'a str,
-    lines: Vec<LineData<'a>>,
-}
-
-#[derive(Serialize)]
-struct LineData<'a> {
-    mean: Series,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    range: Option<[Series; 2]>,
-    runs: &'a [usize],
 }
 
 #[derive(Serialize)]
@@ -164,7 +139,7 @@ pub(super) fn colour_key(analysis: &Analysis, index: usize) -> usize {
 }
 
 /// The place of `name` in a list, where it is put if it is not there.
-fn place_of<'a>(list: &mut Vec<&'a str>, name: &'a str) -> usize {
+pub(super) fn place_of<'a>(list: &mut Vec<&'a str>, name: &'a str) -> usize {
     list.iter().position(|known| *known == name).unwrap_or_else(|| {
         list.push(name);
         list.len() - 1
@@ -203,11 +178,12 @@ impl<'a> PageData<'a> {
         Self {
             name: &record.name,
             references: &record.references,
-            optimisers,
             settings,
             all_settings: all.len(),
             one_by_one: one_by_one(analysis),
+            maps: budget.maps.iter().map(|map| MapData::new(&analysis.maps[*map], &mut optimisers)).collect(),
             sweeps: analysis.sweeps.iter().map(SweepData::new).collect(),
+            optimisers,
             groups,
             singles,
             runs,
@@ -260,7 +236,7 @@ impl<'a> BandData<'a> {
 }
 
 /// The range around a mean, where it is one.
-fn range(mean: &Series, low: Series, high: Series) -> Option<[Series; 2]> {
+pub(super) fn range(mean: &Series, low: Series, high: Series) -> Option<[Series; 2]> {
     (low != *mean || high != *mean).then_some([low, high])
 }
 
@@ -276,32 +252,6 @@ impl<'a> RunData<'a> {
             }
         };
         Self { name: &run.name, seed: run.seed, columns, values, histograms }
-    }
-}
-
-impl<'a> SweepData<'a> {
-    fn new(sweep: &'a Sweep) -> Self {
-        let line = |line: &'a SweepLine| {
-            let (mean, low, high) = (Series::of(&line.mean), Series::of(&line.low), Series::of(&line.high));
-            LineData { range: range(&mean, low, high), mean, runs: &line.runs }
-        };
-        let panels = sweep
-            .panels
-            .iter()
-            .map(|panel| PanelData {
-                column: &panel.column,
-                label: &panel.label,
-                lines: panel.lines.iter().map(line).collect(),
-            })
-            .collect();
-        Self {
-            key: &sweep.key,
-            values: &sweep.values,
-            places: Series::of(&sweep.places),
-            logarithmic: sweep.logarithmic,
-            others: &sweep.others,
-            panels,
-        }
     }
 }
 
@@ -341,13 +291,13 @@ impl DecisionData {
 }
 
 /// Numbers written with few digits.
-struct Series {
+pub(super) struct Series {
     values: Vec<f64>,
     digits: usize,
 }
 
 impl Series {
-    fn of(values: &[f64]) -> Self {
+    pub(super) fn of(values: &[f64]) -> Self {
         Self { values: values.to_vec(), digits: DIGITS }
     }
 
@@ -356,7 +306,7 @@ impl Series {
         Self { values: rows.iter().filter_map(|row| values.get(*row).copied()).collect(), digits }
     }
 
-    fn picture(values: &[f64]) -> Self {
+    pub(super) fn picture(values: &[f64]) -> Self {
         Self { values: values.to_vec(), digits: PICTURE_DIGITS }
     }
 }

@@ -1,9 +1,9 @@
 //! Robustness of trained models on one page.
 
+use super::figures::{Figure, sketch_figure};
 use super::html::{escape, fill};
 use super::robust_accuracy::robust_accuracy;
 use super::sheet::Sheet;
-use super::svg::{Figure, sketch_figure};
 use crate::experiments::{Part, RunRobustness};
 use crate::robustness::{Profile, Quartiles};
 

@@ -8,8 +8,10 @@ use crate::experiments::{
 
 /// The most rows of a table behind a finding.
 const MOST_ROWS: usize = 40;
-/// The most rows of the tables of final values and of all runs.
+/// The most rows of the table of final values.
 const MOST_LINES: usize = 600;
+/// The most rows of the table of all runs, which are short.
+const MOST_RUNS: usize = 2000;
 
 /// What was found, in a line or two each; the numbers are behind a click.
 pub(super) fn findings(findings: &[Finding]) -> String {
@@ -141,13 +143,13 @@ pub(super) fn summary(record: &ExperimentRecord, analysis: &Analysis) -> String 
          contested column.</p>\n<div class=\"scroll\" tabindex=\"0\" \
          role=\"region\" aria-label=\"Table of final values\">\n<table class=\"numbers\"><thead><tr><th scope=\"col\">Optimiser</th>\
          {seeds}{headings}<th scope=\"col\" class=\"outcome\">Outcome</th></tr></thead>\n<tbody>\n{body}</tbody></table></div>{}\n</section>",
-        more(rows.len(), "`limitpoint report --format json` prints all"),
+        more(rows.len(), MOST_LINES, "`limitpoint report --tables csv` writes all"),
     )
 }
 
 /// A word about rows that are left out.
-fn more(rows: usize, all: &str) -> String {
-    match rows.saturating_sub(MOST_LINES) {
+fn more(rows: usize, most: usize, all: &str) -> String {
+    match rows.saturating_sub(most) {
         0 => String::new(),
         more => format!("<p class=\"explain\">And {more} more; {all}.</p>"),
     }
@@ -238,13 +240,13 @@ pub(super) fn runs(runs: &[RunRecord]) -> String {
             outcome(run.healthy, "", &run.stop),
         )
     };
-    let rows: String = runs.iter().take(MOST_LINES).map(row).collect();
+    let rows: String = runs.iter().take(MOST_RUNS).map(row).collect();
     let test = if tested { "<th scope=\"col\">Test accuracy</th>" } else { "" };
     format!(
         "<details><summary>All runs</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table of all runs\">\
          <table class=\"numbers\"><thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Seed</th><th scope=\"col\">Steps</th>\
          <th scope=\"col\">Seconds</th>{test}<th scope=\"col\" class=\"outcome\">Stop</th></tr></thead>\n<tbody>\n{rows}</tbody>\
          </table></div>{}</details>",
-        more(runs.len(), "the folder's manifest.json names all"),
+        more(runs.len(), MOST_RUNS, "`limitpoint report --tables csv` writes all"),
     )
 }

@@ -202,7 +202,7 @@ fn certificates_are_shown_where_there_are_any() {
     assert!(!own_part(&html(&record, &analysis)).contains("id=\"certificates\""));
     let certificate = |holds, verdict: &str| {
         let (statement, evidence) = ("the claim <1>".into(), "a gap of 3e-4".into());
-        Some(CertificateRecord { statement, holds, verdict: verdict.into(), evidence })
+        Some(CertificateRecord { statement, holds, verdict: verdict.into(), evidence, tau: None })
     };
     let name = record.runs[0].name.clone();
     record.runs[0].certificate = certificate(Some(true), "certified");

@@ -1,22 +1,23 @@
 //! Runs that differ in their seed only, and their bands over time.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::finals::{Finals, counted, runs};
 use super::settings::{setting_of, swept};
-use crate::experiments::{Band, ExperimentRecord, Group, Metrics, RunRecord};
+use crate::experiments::{Band, ExperimentRecord, Group, Metrics};
 
 /// Gathers runs with the same optimiser at the same point of the sweep, in the order of the record.
 pub(super) fn groups(record: &ExperimentRecord) -> Vec<Group> {
     let swept = swept(record);
     let mut groups: Vec<Group> = Vec::new();
+    let mut places: HashMap<(&str, &[(String, String)]), usize> = HashMap::new();
     for (index, run) in record.runs.iter().enumerate() {
-        let same = |group: &&mut Group| {
-            group.runs.first().and_then(|&first| record.runs.get(first)).is_some_and(|first| alike(first, run))
-        };
-        match groups.iter_mut().find(same) {
-            Some(group) => group.runs.push(index),
-            None => {
+        // runs that differ in their seed only
+        match places.entry((&run.optimiser, &run.point)) {
+            Entry::Occupied(place) => groups[*place.get()].runs.push(index),
+            Entry::Vacant(place) => {
+                place.insert(groups.len());
                 let setting = setting_of(&swept, run);
                 let dot = if setting.is_empty() { "" } else { " · " };
                 groups.push(Group {
@@ -38,11 +39,6 @@ pub(super) fn groups(record: &ExperimentRecord) -> Vec<Group> {
         group.bands = bands(&tables);
     }
     groups
-}
-
-/// Whether two runs differ in their seed only.
-fn alike(a: &RunRecord, b: &RunRecord) -> bool {
-    a.optimiser == b.optimiser && a.point == b.point
 }
 
 /// One band per column with at least one finite number, at the steps all tables share; tables without rows do not

@@ -4,7 +4,8 @@
 //! runs ─► groups (equal but for the seed) ─► bands over time
 //!      │                                  └► final values ─► table, winners ─► findings
 //!      │                                                  ├► shares of the best: optimisers × norms
-//!      │                                                  └► curves against what a sweep varies
+//!      │                                                  ├► curves and maps against what a sweep varies
+//!      │                                                  └► the long table, for files
 //!      └► failures
 //! ```
 
@@ -12,10 +13,12 @@ mod failures;
 mod finals;
 mod findings;
 mod groups;
+mod quantities;
 mod settings;
 mod standing;
 mod summary;
 mod sweeps;
+mod table;
 mod words;
 
 #[cfg(test)]
@@ -50,8 +53,20 @@ pub fn analyse(record: &ExperimentRecord) -> Analysis {
     let summary = summary::summary(record, &groups);
     let findings = findings::findings(record, &groups);
     let standing = standing::standing(record, &groups);
-    let sweeps = sweeps::sweeps(record, &groups);
+    let quantities = quantities::quantities(record);
+    let (sweeps, maps) = sweeps::sweeps(record, &groups, &quantities);
+    let table = table::long_table(record, &groups, &quantities);
     let failed = record.runs.iter().filter(|run| run.failed);
     let failures = failed.map(|run| FailedRun { run: run.name.clone(), reason: run.stop.clone() }).collect();
-    Analysis { groups, summary, findings, failures, failure_kinds: failures::kinds(record), standing, sweeps }
+    Analysis {
+        groups,
+        summary,
+        findings,
+        failures,
+        failure_kinds: failures::kinds(record),
+        standing,
+        sweeps,
+        maps,
+        table,
+    }
 }

@@ -3,7 +3,8 @@
 
 /** What a page is built of; while it stays the same, curves only grow. */
 const structure = () => JSON.stringify([
-  data.one_by_one, data.singles, data.settings, data.sweeps.map((sweep) => [sweep.key, sweep.values]),
+  data.one_by_one, data.singles, data.settings, data.sweeps.map((sweep) => [sweep.key, sweep.values, sweep.panels.map((panel) => panel.column)]),
+  data.maps.map((map) => [map.keys, map.values, map.panels.map((panel) => [panel.column, panel.optimiser])]),
   data.groups.map((group) => [group.label, group.bands.map((band) => band.column), Boolean(group.portrait)]),
   data.runs.map((run) => run.histograms.length > 0),
 ]);

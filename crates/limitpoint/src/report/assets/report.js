@@ -26,6 +26,7 @@ function build() {
   if (data.groups.length > 0) {
     addControls();
     addSweeps();
+    addMaps();
     addFirstCurves();
     section = document.getElementById('more-plots');
     addCurves();
@@ -135,7 +136,7 @@ function addContents() {
 
 /**
  * A figure Plotly draws. `build()` gives { data, layout, x }: the traces, the layout, and the name of the quantity on the
- * x axis if the common cursor applies.
+ * x axis if the common cursor applies; `named` says that the ticks of the x axis are to stay as they are.
  */
 function addPlot(grid, { id, title, explanation, build, curves = false, swept = false, group, square = false }) {
   const element = make('div', { class: square ? 'plot square' : 'plot', id: `plot-${id}` });
@@ -190,6 +191,7 @@ async function draw(plot) {
   if (plot.figure.hidden || plot.figure.style.display === 'none') return;
   const built = plot.build();
   plot.x = built.x;
+  plot.named = built.named;
   await Plotly.react(plot.element, built.data, { ...baseLayout(), ...built.layout }, {
     displaylogo: false,
     showTips: false,
@@ -284,7 +286,7 @@ function fitTicks(plot) {
   const changes = {};
   for (const name of ['xaxis', 'yaxis']) {
     const full = plot.element._fullLayout[name];
-    if (full?.type !== 'log') continue;
+    if (full?.type !== 'log' || (name === 'xaxis' && plot.named)) continue;
     const ticks = logTicks(...full.range);
     const before = plot.element.layout[name];
     if (ticks.tickmode === (before.tickmode ?? 'auto') && String(ticks.ticktext) === String(before.ticktext)) continue;

@@ -7,15 +7,19 @@ function addSweeps() {
     const tool = segments('y axis', `sweep-y-${number}`, LINEAR_OR_LOG, y, (value) => { y = value; redraw(grid); });
     const grid = addSection(`sweep-${identifier(sweep.key)}`, `Against ${sweep.key}`,
       `Final values for each ${sweep.key}: mean and range over the seeds${others}, of the runs that did not fail.`, tool);
-    for (const panel of sweep.panels) {
+    for (const [place, panel] of sweep.panels.entries()) {
       addPlot(grid, {
         id: `sweep-${identifier(sweep.key)}-${identifier(panel.column)}`, title: panel.label, swept: true,
-        build: () => againstSetting(sweep, panel, panel.column.startsWith('margin.') || panel.column.startsWith('tau.') ? y : 'linear'),
+        // a page that follows runs gets new numbers
+        build: () => againstSetting(data.sweeps[number], data.sweeps[number].panels[place], mayBeLog(panel.column) ? y : 'linear'),
       });
     }
     setColumns(grid);
   }
 }
+
+/** Whether a logarithmic axis suits a quantity: margins and τ, and nothing that is a logarithm, a slope or a share. */
+const mayBeLog = (column) => column.startsWith('margin.') || column.startsWith('tau.') || column === 'certificate.tau';
 
 /** The colour and dash of an optimiser; where groups have colours of their own, those of its first one. */
 const keyOfOptimiser = (place) => (oneByOne ? place : data.groups.findIndex((group) => group.optimiser === place));
@@ -51,7 +55,8 @@ function againstSetting(sweep, panel, y) {
   });
   const across = numeric ? axis(sweep.logarithmic ? 'log' : 'linear', sweep.key, [x[0], x.at(-1)]) : { ...axis('linear', sweep.key), type: 'category' };
   // few values are named one by one
-  if (numeric && sweep.values.length <= 8) Object.assign(across, { tickmode: 'array', tickvals: x, ticktext: sweep.values });
+  const named = numeric && sweep.values.length <= 8;
+  if (named) Object.assign(across, { tickmode: 'array', tickvals: x, ticktext: sweep.values });
   const up = { ...axis(kind, '', span), automargin: true, ...(percent ? { tickformat: '.1%' } : {}) };
-  return { data: [...areas, ...lines], layout: { xaxis: across, yaxis: up, uirevision: `${panel.column} ${y}` } };
+  return { named, data: [...areas, ...lines], layout: { xaxis: across, yaxis: up, uirevision: `${panel.column} ${y}` } };
 }

@@ -328,6 +328,8 @@ fn analyse(record: &ExperimentRecord) -> Analysis {
         failures,
         failure_kinds,
         sweeps: Vec::new(),
+        maps: Vec::new(),
+        table: Default::default(),
         summary: Summary { rows: groups.iter().map(row).collect(), columns },
         groups,
         findings: vec![

@@ -49,6 +49,20 @@ impl Axis {
         Self { low, high, ticks, minor: Vec::new(), factor: values.factor }
     }
 
+    /// Ticks with names of their own; of more than there is room for every second, third, … is named.
+    ///
+    /// The positions rise; around the first and the last there is `room` on either side.
+    pub fn named(places: &[f64], names: &[String], room: f64, most: usize) -> Self {
+        let every = places.len().div_ceil(most.max(1)).max(1);
+        let named =
+            |(place, (at, name)): (usize, (&f64, &String))| place.is_multiple_of(every).then(|| (*at, name.clone()));
+        let ticks: Vec<(f64, String)> = places.iter().zip(names).enumerate().filter_map(named).collect();
+        let minor = places.iter().copied().filter(|at| ticks.iter().all(|(tick, _)| tick != at)).collect();
+        let (first, last) = (places.first().copied().unwrap_or(0.0), places.last().copied().unwrap_or(0.0));
+        let (low, high) = widen(first - room, last + room);
+        Self { low, high, ticks, minor, factor: None }
+    }
+
     /// Positions are the values; labels share a power of ten where they would be long.
     pub fn linear(low: f64, high: f64) -> Self {
         let (low, high) = widen(low, high);
@@ -127,7 +141,7 @@ fn round_value(log10: f64) -> String {
 }
 
 /// `10⁻³`.
-pub(super) fn power_of_ten(exponent: i64) -> String {
+pub(in crate::report) fn power_of_ten(exponent: i64) -> String {
     let raised = |digit: char| match digit {
         '-' => '⁻',
         '1' => '¹',

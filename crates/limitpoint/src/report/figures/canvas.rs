@@ -1,7 +1,4 @@
-//! Draws a plot with plotters.
-//!
-//! Plotters counts in whole pixels, too coarse for thin lines; so it draws on a canvas of [`UNIT`] pixels per point,
-//! and the document says how many points wide that is.
+//! Draws a plot with plotters, on a canvas of [`UNIT`] pixels per point.
 
 use std::ops::Range;
 
@@ -12,10 +9,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::Axis;
+use super::drawing::{Drawing, PLOTTERS_FONT_FACTOR, Recorder, SUPERSCRIPTS, UNIT};
 use super::plot::{Mark, Plot};
 
-/// Pixels per point.
-const UNIT: u32 = 10;
 /// Width of a figure in points.
 pub(super) const WIDTH: u32 = 340;
 /// Height of the part with the axes in points; the legend adds to it.
@@ -24,15 +20,10 @@ const HEIGHT: u32 = 225;
 pub(super) const LEGEND_LINE: u32 = 14;
 /// Size of the type in points.
 const TYPE_SIZE: f64 = 10.0;
-/// What plotters divides sizes by when it writes SVG.
-const PLOTTERS_FONT_FACTOR: f64 = 1.24;
-/// The type, first what is there.
-const TYPE: &str = "Latin Modern Roman, STIX Two Text, Times New Roman, serif";
+/// Least height of the part with the axes in points.
+const LEAST_HEIGHT: u32 = 70;
 /// Mean width of a letter relative to the size of the type, on the safe side.
 const LETTER: f64 = 0.52;
-
-/// Raised digits and minus sign, in order.
-const SUPERSCRIPTS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻";
 
 /// Colours of Okabe and Ito, in an order that keeps neighbours apart in lightness too.
 const COLOURS: [RGBColor; 7] = [
@@ -77,70 +68,60 @@ impl ValueFormatter<f64> for Axis {
 }
 
 pub(super) type Failure = Box<dyn std::error::Error>;
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Area<'a> = DrawingArea<Recorder<'a>, Shift>;
 
-/// The SVG document of a plot.
-pub(super) fn draw(plot: &Plot) -> Result<String, Failure> {
-    let legend = legend(plot);
+/// Width of a figure in points, and its height with the legend; without one it is as high as it needs to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Size {
+    pub width: u32,
+    pub height: Option<u32>,
+}
+
+impl Default for Size {
+    fn default() -> Self {
+        Self { width: WIDTH, height: None }
+    }
+}
+
+impl Size {
+    /// The whole size for a legend of this height; an error where it leaves no room for the axes.
+    pub fn with_head(self, head: u32) -> Result<(u32, u32), Failure> {
+        let height = self.height.unwrap_or(HEIGHT + head);
+        match height.checked_sub(head) {
+            Some(rest) if rest >= LEAST_HEIGHT => Ok((self.width, height)),
+            _ => Err(format!(
+                "the legend takes {head} of its {height} points; it needs a height of {} or more",
+                head + LEAST_HEIGHT
+            )
+            .into()),
+        }
+    }
+}
+
+/// A plot as shapes.
+pub(super) fn draw(plot: &Plot, size: Size) -> Result<Drawing, Failure> {
+    let legend = legend(plot, size.width);
     let head = LEGEND_LINE * legend.len() as u32 + 6;
-    document((WIDTH, HEIGHT + head), |root| {
+    document(size.with_head(head)?, |root| {
         draw_legend(root, &legend)?;
         draw_plot(&root.margin(head * UNIT, 0, 0, 0), plot)
     })
 }
 
-/// The SVG document of this many points that `paint` fills.
-pub(super) fn document(size: (u32, u32), paint: impl FnOnce(&Area) -> Result<(), Failure>) -> Result<String, Failure> {
-    let mut svg = String::new();
+/// The drawing of this many points that `paint` fills.
+pub(super) fn document(size: (u32, u32), paint: impl FnOnce(&Area) -> Result<(), Failure>) -> Result<Drawing, Failure> {
+    let mut drawing = Drawing::new(size);
     {
-        let root = SVGBackend::with_string(&mut svg, (size.0 * UNIT, size.1 * UNIT)).into_drawing_area();
+        let root = Recorder(&mut drawing).into_drawing_area();
         paint(&root)?;
         root.present()?;
     }
-    let pixels = format!("width=\"{}\" height=\"{}\"", size.0 * UNIT, size.1 * UNIT);
-    let svg = svg.replacen(&pixels, &format!("width=\"{}pt\" height=\"{}pt\"", size.0, size.1), 1);
-    Ok(raise_exponents(&svg))
-}
-
-/// Sets Unicode superscripts as small raised digits: Latin Modern has ¹, ² and ³ only, and digits from two typefaces in
-/// one exponent look wrong.
-fn raise_exponents(svg: &str) -> String {
-    let size = TYPE_SIZE * f64::from(UNIT);
-    let (small, rise) = (0.7 * size, 0.36 * size);
-    let mut raised = String::with_capacity(svg.len());
-    // whether inside a raised part, and whether inside a part that returned to the line
-    let (mut up, mut returned) = (false, false);
-    for letter in svg.chars() {
-        let digit = SUPERSCRIPTS.chars().position(|c| c == letter);
-        if up && digit.is_none() {
-            raised.push_str("</tspan>");
-            up = false;
-            if letter != '\n' {
-                raised.push_str(&format!("<tspan dy=\"{rise}\">"));
-                returned = true;
-            }
-        }
-        if returned && (letter == '\n' || digit.is_some()) {
-            raised.push_str("</tspan>");
-            returned = false;
-        }
-        match digit {
-            None => raised.push(letter),
-            Some(place) => {
-                if !up {
-                    raised.push_str(&format!("<tspan dy=\"-{rise}\" font-size=\"{small}\">"));
-                    up = true;
-                }
-                raised.extend("0123456789−".chars().nth(place));
-            }
-        }
-    }
-    raised
+    Ok(drawing)
 }
 
 pub(super) fn text(anchor: Pos) -> TextStyle<'static> {
     let size = TYPE_SIZE * f64::from(UNIT) * PLOTTERS_FONT_FACTOR;
-    TextStyle::from((TYPE, size).into_font()).color(&BLACK).pos(anchor)
+    TextStyle::from(("serif", size).into_font()).color(&BLACK).pos(anchor)
 }
 
 /// Estimated width of a text in points.
@@ -213,7 +194,7 @@ fn star(centre: (i32, i32), radius: f64, colour: RGBColor) -> Polygon<(i32, i32)
 const STAR: f64 = 1.7;
 
 /// The legend in lines that fit the width, above the axes where it covers no data.
-fn legend(plot: &Plot) -> Vec<Vec<Entry>> {
+fn legend(plot: &Plot, width_of_all: u32) -> Vec<Vec<Entry>> {
     let named = plot.series.iter().filter(|series| !series.label.is_empty());
     let groups = named.map(|series| (Sample::Line(Pen::of_series(series.style)), series.label.clone()));
     let references = plot.references.iter().map(|(_, label)| (Sample::Line(Pen::reference()), label.clone()));
@@ -225,8 +206,12 @@ fn legend(plot: &Plot) -> Vec<Vec<Entry>> {
         (if cloud.stars { Sample::Star(colour) } else { Sample::Dot(colour) }, cloud.label.clone())
     });
     for (pen, label) in groups.chain(references).chain(dots).chain(clouds) {
+        // what is wider than the figure ends with an ellipsis
+        let room = ((f64::from(width_of_all) - left - 28.0) / (LETTER * TYPE_SIZE)).max(4.0) as usize;
+        let cut = label.chars().count() > room;
+        let label = if cut { label.chars().take(room - 1).chain(['…']).collect() } else { label };
         let advance = 26.0 + width(&label) + 12.0;
-        if at + advance > f64::from(WIDTH) {
+        if at + advance > f64::from(width_of_all) {
             lines.push(Vec::new());
             at = left;
         }
@@ -259,7 +244,7 @@ fn draw_legend(root: &Area, lines: &[Vec<Entry>]) -> Result<(), Failure> {
 }
 
 /// Width of what stands left of the vertical axis, in points.
-fn y_area(axis: &Axis) -> f64 {
+pub(super) fn y_area(axis: &Axis) -> f64 {
     let longest = axis.ticks.iter().map(|(_, label)| label_width(label)).fold(0.0, f64::max);
     longest + 29.0
 }

@@ -1,8 +1,9 @@
 //! Sketches as figures: curves and points in a plane.
 
+use super::Figure;
 use super::axis::Axis;
+use super::canvas::{self, Size};
 use super::plot::{Cloud, Mark, Plot, Series};
-use super::{Figure, canvas};
 use crate::report::Sketch;
 
 /// Draws a sketch; nothing if it has no finite point.
@@ -17,7 +18,7 @@ use crate::report::Sketch;
 pub fn sketch_figure(sketch: &Sketch) -> Option<Figure> {
     let plot = plot(sketch)?;
     // drawing into a string cannot fail; were it to, no figure is better than half of one
-    Some(Figure { svg: canvas::draw(&plot).ok()?, name: sketch.name.clone() })
+    Some(Figure::new(sketch.name.clone(), canvas::draw(&plot, Size::default()).ok()?))
 }
 
 fn plot(sketch: &Sketch) -> Option<Plot> {

@@ -1,7 +1,10 @@
 //! What a figure shows: series, reference lines and axes, in the positions of the axes.
 
+use std::collections::HashSet;
+
 use super::axis::Axis;
-use crate::experiments::{Analysis, Band, ExperimentRecord};
+use super::request::Along;
+use crate::experiments::{Analysis, Band, ExperimentRecord, Group};
 
 /// How values become positions on the vertical axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,11 +68,11 @@ pub(super) struct Cloud {
 const BELOW_ZERO: f64 = 0.2;
 
 impl Plot {
-    /// The plot of `column`; none if no group has a finite number after step 0.
-    pub fn new(
+    /// The plot of `column` over time; none if no group has a finite number after step 0.
+    pub fn over_time(
         record: &ExperimentRecord,
         analysis: &Analysis,
-        column: &str,
+        (column, along): (&str, Along),
         name: String,
         y_label: String,
         scale: Scale,
@@ -78,24 +81,39 @@ impl Plot {
         let mut series = Vec::new();
         for (style, group) in analysis.groups.iter().enumerate() {
             let Some(band) = group.bands.iter().find(|band| band.column == column) else { continue };
-            let stretches = stretches(band, position);
+            let stretches = stretches(band, along, position);
             if !stretches.is_empty() {
-                series.push(Series { label: group.label.clone(), style: Some(style), stretches });
+                series.push(Series { label: short(group), style: Some(style), stretches });
             }
         }
-        let marks = || series.iter().flat_map(|series| series.stretches.iter().flatten());
         let references: Vec<(f64, String)> = record
             .references
             .iter()
             .filter(|line| line.column == column && position(line.value).is_finite())
             .map(|line| (position(line.value), line.label.clone()))
             .collect();
-        let first = marks().map(|mark| mark.x).fold(f64::INFINITY, f64::min);
-        let last = marks().map(|mark| mark.x).fold(f64::NEG_INFINITY, f64::max);
+        let xs = || series.iter().flat_map(|series| series.stretches.iter().flatten()).map(|mark| mark.x);
+        let (first, last) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
+        if !(first.is_finite() && last.is_finite()) {
+            return None;
+        }
+        let x = (along.label().to_owned(), Axis::logarithmic(first, last));
+        Self::of_series(name, x, (y_label, scale), series, references)
+    }
+
+    /// The plot of some series; none if they have no finite number.
+    pub fn of_series(
+        name: String,
+        (x_label, x): (String, Axis),
+        (y_label, scale): (String, Scale),
+        mut series: Vec<Series>,
+        references: Vec<(f64, String)>,
+    ) -> Option<Self> {
+        let marks = || series.iter().flat_map(|series| series.stretches.iter().flatten());
         let lines = || references.iter().map(|(at, _)| *at);
         let mut low = marks().map(|mark| mark.low).chain(lines()).fold(f64::INFINITY, f64::min);
         let high = marks().map(|mark| mark.high).chain(lines()).fold(f64::NEG_INFINITY, f64::max);
-        if !(first.is_finite() && low.is_finite() && high.is_finite()) {
+        if marks().next().is_none() || !(x.low.is_finite() && low.is_finite() && high.is_finite()) {
             return None;
         }
         if scale == Scale::Linear && high > 0.0 {
@@ -110,27 +128,34 @@ impl Plot {
             series.stretches = series.stretches.iter().flat_map(|stretch| above(stretch, y.low)).collect();
         }
         let zero_line = scale == Scale::Linear && y.low < 0.0 && y.high > 0.0;
-        let x = Axis::logarithmic(first, last);
-        Some(Self {
-            zero_line,
-            name,
-            x_label: "steps".into(),
-            y_label,
-            x,
-            y,
-            series,
-            references,
-            dots: Vec::new(),
-            clouds: Vec::new(),
-        })
+        let (dots, clouds) = (Vec::new(), Vec::new());
+        Some(Self { name, x_label, y_label, x, y, series, references, zero_line, dots, clouds })
     }
 }
 
+/// The label of a group with the last words of its settings, `sign · width=64`, where these tell them apart.
+fn short(group: &Group) -> String {
+    if group.setting.is_empty() {
+        return group.label.clone();
+    }
+    let last = |setting: &str| -> String {
+        let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+        format!("{}={value}", key.rsplit('.').next().unwrap_or(key))
+    };
+    let pieces: Vec<String> = group.setting.split(", ").map(last).collect();
+    let keys: HashSet<&str> = pieces.iter().filter_map(|piece| piece.split('=').next()).collect();
+    if keys.len() < pieces.len() {
+        return group.label.clone();
+    }
+    format!("{} · {}", group.optimiser, pieces.join(", "))
+}
+
 /// The finite marks of a band after step 0, cut where a number is missing.
-fn stretches(band: &Band, position: impl Fn(f64) -> f64) -> Vec<Vec<Mark>> {
+fn stretches(band: &Band, along: Along, position: impl Fn(f64) -> f64) -> Vec<Vec<Mark>> {
     let mut stretches = vec![Vec::new()];
-    for (((step, low), mean), high) in band.step.iter().zip(&band.low).zip(&band.mean).zip(&band.high) {
-        let (x, mean) = (step.log10(), position(*mean));
+    let at = (0..band.step.len()).map(|row| along.place(band, row));
+    for (((x, low), mean), high) in at.zip(&band.low).zip(&band.mean).zip(&band.high) {
+        let mean = position(*mean);
         if !x.is_finite() {
             continue;
         }

@@ -8,6 +8,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Figure;
 use super::canvas::{Area, Failure, GREY, LEGEND_LINE, PALE, Pen, WIDTH, document, points, text, width};
+use super::drawing::Drawing;
 use crate::fingerprint::Fingerprint;
 
 /// Radius of the circle of the largest margins, in points.
@@ -37,7 +38,7 @@ pub fn radar_figure(fingerprints: &[Fingerprint]) -> Option<Figure> {
     }
     let labels: Vec<&str> = geometries.iter().map(|geometry| geometry.label.as_str()).collect();
     // drawing into a string cannot fail; were it to, no figure is better than half of one
-    Some(Figure { name: "radar".to_owned(), svg: draw(&labels, &outlines(fingerprints)).ok()? })
+    Some(Figure::new("radar".to_owned(), draw(&labels, &outlines(fingerprints)).ok()?))
 }
 
 fn outlines(fingerprints: &[Fingerprint]) -> Vec<Outline> {
@@ -78,7 +79,7 @@ fn legend(outlines: &[Outline]) -> Vec<Vec<(f64, &Outline)>> {
     lines
 }
 
-fn draw(labels: &[&str], outlines: &[Outline]) -> Result<String, Failure> {
+fn draw(labels: &[&str], outlines: &[Outline]) -> Result<Drawing, Failure> {
     let legend = legend(outlines);
     let head = LEGEND_LINE * legend.len() as u32 + 6;
     document((WIDTH, HEIGHT + head), |root| {
