@@ -79,6 +79,27 @@ impl Window {
         }
         Some(Self { before, after, size, stride, zeros })
     }
+
+    /// The pixel that every entry of the window meets at every place, entries of one place side by side; nothing among
+    /// the zeros.
+    pub fn patches(&self) -> Vec<Option<u32>> {
+        let Self { before, after, size, stride, zeros } = *self;
+        let along = |side: usize, place: usize, entry: usize| {
+            (place * stride + entry).checked_sub(zeros[side]).filter(|at| *at < before[side])
+        };
+        let mut patches = Vec::with_capacity(after[0] * after[1] * size[0] * size[1]);
+        for y in 0..after[0] {
+            for x in 0..after[1] {
+                for i in 0..size[0] {
+                    patches.extend((0..size[1]).map(|j| {
+                        let (row, column) = (along(0, y, i)?, along(1, x, j)?);
+                        Some((row * before[1] + column) as u32)
+                    }));
+                }
+            }
+        }
+        patches
+    }
 }
 
 /// Channels, height and width of an image.
