@@ -47,6 +47,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("c-products", include_str!("../../experiments/paper-c/c-products.toml")),
     ("c-rates", include_str!("../../experiments/paper-c/c-rates.toml")),
     ("c-reach", include_str!("../../experiments/paper-c/c-reach.toml")),
+    ("c-vgg", include_str!("../../experiments/paper-c/c-vgg.toml")),
     ("d-convolutions", include_str!("../../experiments/paper-d/d-convolutions.toml")),
     ("d-mnist-convolutions", include_str!("../../experiments/paper-d/d-mnist-convolutions.toml")),
     ("d-digits", include_str!("../../experiments/paper-d/d-digits.toml")),
