@@ -47,7 +47,7 @@ impl Courses {
 
 /// Dense layers, or convolutions as in the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Network {
     Dense,
     Convolutional,
 }
@@ -70,12 +70,12 @@ struct Setting {
 
 impl Setting {
     /// MNIST where it is, from full scale on; at the paper's scale its epochs and its ten runs.
-    fn of(lab: &Lab, kind: Kind) -> Self {
+    fn of(lab: &Lab, network: Network) -> Self {
         let folder = if lab.scale() == Scale::Quick { None } else { lab.mnist() };
         let overrides = folder.map(|folder| vec![format!("data.mnist.dir=\"{}\"", folder.display())]);
-        match kind {
-            Kind::Dense => Self::dense(lab, overrides),
-            Kind::Convolutional => Self::convolutional(lab, overrides),
+        match network {
+            Network::Dense => Self::dense(lab, overrides),
+            Network::Convolutional => Self::convolutional(lab, overrides),
         }
     }
 
@@ -144,9 +144,9 @@ const LARGER: [&str; 2] = [MORE, "model.network.widths=[128]"];
 const MORE: &str = "data.digits.count=1300";
 
 /// The runs, made once.
-pub(super) fn courses(lab: &Lab, kind: Kind) -> Result<Arc<Courses>, ClaimError> {
-    lab.once(if kind == Kind::Dense { "ten digits" } else { "ten digits, convolutions" }, || {
-        let setting = Setting::of(lab, kind);
+pub(super) fn courses(lab: &Lab, network: Network) -> Result<Arc<Courses>, ClaimError> {
+    lab.once(if network == Network::Dense { "ten digits" } else { "ten digits, convolutions" }, || {
+        let setting = Setting::of(lab, network);
         let constant = format!("schedule=constant(rate={})", setting.constant.1);
         let plain = Plan { target: f64::NEG_INFINITY, epochs: setting.constant.0, keep: Vec::new() };
         let down_to = |target: f64| Plan { target, epochs: setting.adapted, keep: KEPT.to_vec() };

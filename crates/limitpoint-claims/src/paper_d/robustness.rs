@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::courses::{KEPT, Kind, LEVELS, courses};
+use super::courses::{KEPT, LEVELS, Network, courses};
 use crate::arithmetic::rising;
 use crate::outcome::decimals;
 use crate::statistics::{bootstrap_mean, mean};
@@ -16,7 +16,7 @@ pub(super) const CLAIMS: [Claim; 2] = [
         id: "D.robust",
         statement: "Images are at least q/Lip away from a wrong answer: no attack comes closer than that, nor than the certified radius",
         experiments: &["d-digits"],
-        try_out: |lab| bounds(&profiles(lab, Kind::Dense)?),
+        try_out: |lab| bounds(&profiles(lab, Network::Dense)?),
         ..Claim::FORMULA
     },
     Claim {
@@ -24,7 +24,7 @@ pub(super) const CLAIMS: [Claim; 2] = [
         statement: "From a loss of 10^-10 to one of 10^-800 training images get harder to fool from model to model, by 5 % in the median and \
                     by five points of robust accuracy where the first model has three quarters",
         experiments: &["d-digits"],
-        try_out: |lab| order(&profiles(lab, Kind::Dense)?),
+        try_out: |lab| order(&profiles(lab, Network::Dense)?),
         ..Claim::NOT_SEEN
     },
 ];
@@ -36,12 +36,12 @@ pub(super) struct Profiles {
     parts: Vec<(&'static str, Vec<Profile>)>,
 }
 
-pub(super) fn profiles(lab: &Lab, kind: Kind) -> Result<Arc<Profiles>, ClaimError> {
-    let courses = courses(lab, kind)?;
+pub(super) fn profiles(lab: &Lab, network: Network) -> Result<Arc<Profiles>, ClaimError> {
+    let courses = courses(lab, network)?;
     let course = courses.adapted();
-    let (name, quick) = match kind {
-        Kind::Dense => ("robustness of ten digits", (200, 6, 300)),
-        Kind::Convolutional => ("robustness of ten digits, convolutions", (100, 6, 200)),
+    let (name, quick) = match network {
+        Network::Dense => ("robustness of ten digits", (200, 6, 300)),
+        Network::Convolutional => ("robustness of ten digits, convolutions", (100, 6, 200)),
     };
     lab.once(name, || {
         let (count, search_steps, steps) = lab.choose(quick, (1000, 9, 1000));

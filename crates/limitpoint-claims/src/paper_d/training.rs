@@ -1,6 +1,6 @@
 //! Section J and appendix K: training far beyond the point where every image is right.
 
-use super::courses::{Courses, Kind, LEVELS, courses};
+use super::courses::{Courses, LEVELS, Network, courses};
 use super::epochs::{Course, Sample};
 use crate::arithmetic::{larger, rising, smaller};
 use crate::outcome::decimals;
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "With a constant rate the margin, per product of the layers' norms and per norm, grows slowly after every image is \
                     right, with biases everywhere and without",
         experiments: &["d-digits"],
-        try_out: |lab| constant_rate(&courses(lab, Kind::Dense)?),
+        try_out: |lab| constant_rate(&courses(lab, Network::Dense)?),
         ..Claim::FINDING
     },
     Claim {
@@ -32,14 +32,14 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "With the loss-based rate the loss falls below 10^-800, exponentially in epochs, and the margin gets larger than \
                     with a constant rate in as many epochs",
         experiments: &["d-digits"],
-        try_out: |lab| loss_based(&courses(lab, Kind::Dense)?),
+        try_out: |lab| loss_based(&courses(lab, Network::Dense)?),
         ..Claim::FINDING
     },
     Claim {
         id: "D.fig7",
         statement: "Test accuracy barely moves while the margin grows by half and more",
         experiments: &["d-digits"],
-        try_out: |lab| accuracy(&courses(lab, Kind::Dense)?),
+        try_out: |lab| accuracy(&courses(lab, Network::Dense)?),
         ..Claim::FINDING
     },
     Claim {
@@ -47,7 +47,7 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "Models at losses of 10^-10, 10^-15, 10^-20, 10^-120 and 10^-800 have larger and larger margins, 20.9 times as large in \
                     the end, at nearly the same test accuracy",
         experiments: &["d-digits"],
-        try_out: |lab| table_1(&courses(lab, Kind::Dense)?),
+        try_out: |lab| table_1(&courses(lab, Network::Dense)?),
         ..Claim::NOT_SEEN
     },
     Claim {
@@ -73,7 +73,7 @@ fn growth(course: &Course) -> [f64; 2] {
 }
 
 fn models(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let (mut outcome, courses) = (Outcome::default(), courses(lab, Kind::Dense)?);
+    let (mut outcome, courses) = (Outcome::default(), courses(lab, Network::Dense)?);
     for (course, homogeneous) in [(courses.adapted(), true), (courses.adapted_biased(), false)] {
         let mut objective = lab.objective(&course.task, &course.split.train)?;
         let layers = objective.layout().weights().count();
@@ -285,7 +285,7 @@ pub(super) fn table_1(courses: &Courses) -> Result<Outcome, ClaimError> {
 }
 
 fn biased(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let (mut outcome, courses) = (Outcome::default(), courses(lab, Kind::Dense)?);
+    let (mut outcome, courses) = (Outcome::default(), courses(lab, Network::Dense)?);
     for course in [courses.adapted_biased(), courses.constant_biased()] {
         grows(&mut outcome, course);
     }

