@@ -15,7 +15,7 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "With a constant rate the margin of the convolutional network (8 and 16 channels, 64 units), per product of the layers' \
                     norms and per norm, grows slowly after every image is right, with biases everywhere and without",
         experiments: &["d-convolutions"],
-        try_out: |lab| constant_rate(&courses(lab, Network::Convolutional)?),
+        try_out: |lab| constant_rate(courses(lab, Network::Convolutional)?.as_ref()),
         ..Claim::FINDING
     },
     Claim {
@@ -24,7 +24,7 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "With the loss-based rate the loss of the convolutional network (8 and 16 channels, 64 units) falls below 10^-800, \
                     exponentially in epochs, and the margin gets larger than with a constant rate in as many epochs",
         experiments: &["d-convolutions"],
-        try_out: |lab| loss_based(&courses(lab, Network::Convolutional)?),
+        try_out: |lab| loss_based(courses(lab, Network::Convolutional)?.as_ref()),
         ..Claim::FINDING
     },
     Claim {
@@ -32,7 +32,7 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "Test accuracy of the convolutional network (8 and 16 channels, 64 units) barely moves while the margin grows by half \
                     and more",
         experiments: &["d-convolutions"],
-        try_out: |lab| accuracy(&courses(lab, Network::Convolutional)?),
+        try_out: |lab| accuracy(courses(lab, Network::Convolutional)?.as_ref()),
         ..Claim::FINDING
     },
     Claim {
@@ -40,7 +40,7 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "Convolutional networks (8 and 16 channels, 64 units) at losses of 10^-10, 10^-15, 10^-20, 10^-120 and 10^-800 have larger \
                     and larger margins, 20.9 times as large in the end, at nearly the same test accuracy",
         experiments: &["d-convolutions"],
-        try_out: |lab| table_1(&courses(lab, Network::Convolutional)?),
+        try_out: |lab| table_1(courses(lab, Network::Convolutional)?.as_ref()),
         ..Claim::NOT_SEEN
     },
     Claim {
@@ -48,7 +48,7 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "Images are at least q/Lip away from a wrong answer of the convolutional network (8 and 16 channels, 64 units): no attack \
                     comes closer than that, nor than the certified radius",
         experiments: &["d-convolutions"],
-        try_out: |lab| bounds(&profiles(lab, Network::Convolutional)?),
+        try_out: |lab| bounds(profiles(lab, Network::Convolutional)?.as_ref()),
         ..Claim::FORMULA
     },
     Claim {
@@ -57,7 +57,7 @@ pub(super) const CLAIMS: [Claim; 6] = [
                     channels, 64 units) to the next, by 5 % in the median and by five points of robust accuracy where the first has three \
                     quarters",
         experiments: &["d-convolutions"],
-        try_out: |lab| order(&profiles(lab, Network::Convolutional)?),
+        try_out: |lab| order(profiles(lab, Network::Convolutional)?.as_ref()),
         ..Claim::NOT_SEEN
     },
 ];

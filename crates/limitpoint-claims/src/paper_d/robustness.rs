@@ -16,7 +16,7 @@ pub(super) const CLAIMS: [Claim; 2] = [
         id: "D.robust",
         statement: "Images are at least q/Lip away from a wrong answer: no attack comes closer than that, nor than the certified radius",
         experiments: &["d-digits"],
-        try_out: |lab| bounds(&profiles(lab, Network::Dense)?),
+        try_out: |lab| bounds(profiles(lab, Network::Dense)?.as_ref()),
         ..Claim::FORMULA
     },
     Claim {
@@ -24,7 +24,7 @@ pub(super) const CLAIMS: [Claim; 2] = [
         statement: "From a loss of 10^-10 to one of 10^-800 training images get harder to fool from model to model, by 5 % in the median and \
                     by five points of robust accuracy where the first model has three quarters",
         experiments: &["d-digits"],
-        try_out: |lab| order(&profiles(lab, Network::Dense)?),
+        try_out: |lab| order(profiles(lab, Network::Dense)?.as_ref()),
         ..Claim::NOT_SEEN
     },
 ];

@@ -23,7 +23,7 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "With a constant rate the margin, per product of the layers' norms and per norm, grows slowly after every image is \
                     right, with biases everywhere and without",
         experiments: &["d-digits"],
-        try_out: |lab| constant_rate(&courses(lab, Network::Dense)?),
+        try_out: |lab| constant_rate(courses(lab, Network::Dense)?.as_ref()),
         ..Claim::FINDING
     },
     Claim {
@@ -32,14 +32,14 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "With the loss-based rate the loss falls below 10^-800, exponentially in epochs, and the margin gets larger than \
                     with a constant rate in as many epochs",
         experiments: &["d-digits"],
-        try_out: |lab| loss_based(&courses(lab, Network::Dense)?),
+        try_out: |lab| loss_based(courses(lab, Network::Dense)?.as_ref()),
         ..Claim::FINDING
     },
     Claim {
         id: "D.fig7",
         statement: "Test accuracy barely moves while the margin grows by half and more",
         experiments: &["d-digits"],
-        try_out: |lab| accuracy(&courses(lab, Network::Dense)?),
+        try_out: |lab| accuracy(courses(lab, Network::Dense)?.as_ref()),
         ..Claim::FINDING
     },
     Claim {
@@ -47,7 +47,7 @@ pub(super) const CLAIMS: [Claim; 6] = [
         statement: "Models at losses of 10^-10, 10^-15, 10^-20, 10^-120 and 10^-800 have larger and larger margins, 20.9 times as large in \
                     the end, at nearly the same test accuracy",
         experiments: &["d-digits"],
-        try_out: |lab| table_1(&courses(lab, Network::Dense)?),
+        try_out: |lab| table_1(courses(lab, Network::Dense)?.as_ref()),
         ..Claim::NOT_SEEN
     },
     Claim {

@@ -21,7 +21,7 @@ pub trait Real:
     + Sync
     + PartialOrd
     + std::ops::AddAssign
-    + std::ops::Mul<Output = Self>
+    + std::ops::MulAssign
     + std::fmt::Debug
     + 'static
 {

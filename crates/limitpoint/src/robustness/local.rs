@@ -122,12 +122,13 @@ impl<'a> LocalBound<'a> {
                 Map::Pool(pool) => bounds.through_pool(pool, range),
             }
         }
-        let slack = gamma(x.len() + 16);
+        // what was lost is a sum over the maps
+        let (slack, sums) = (gamma(x.len() + 16), gamma(4 * ranges.len() + 16));
         let lowest = bounds.rows.chunks_exact(x.len()).zip(bounds.constants.iter().zip(&bounds.lost));
         let lowest = lowest.map(|(row, (constant, lost))| {
             let sizes = constant.abs() + row.iter().zip(x).map(|(a, x)| (a * x).abs()).sum::<f64>();
             let fall = radius * up(norm2(row), x.len() + 4) * (1.0 + slack);
-            constant + dot(row, x) - (lost + fall + 2.0 * slack * sizes + UNDERFLOW) * (1.0 + 16.0 * UNIT)
+            constant + dot(row, x) - (lost + fall + 2.0 * slack * sizes + UNDERFLOW) * (1.0 + sums)
         });
         // a NaN proves nothing
         lowest.fold(f64::INFINITY, |least, m| if m < least || m.is_nan() { m } else { least })

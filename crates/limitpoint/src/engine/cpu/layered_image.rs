@@ -158,7 +158,7 @@ impl Windows {
                             }
                         }
                         if self.pooling == Pooling::Average {
-                            to.iter_mut().for_each(|to| *to = *to * share);
+                            to.iter_mut().for_each(|to| *to *= share);
                         }
                     }
                 }
@@ -179,7 +179,11 @@ impl Windows {
                         if self.pooling == Pooling::Average {
                             for member in members {
                                 let to = lanes_mut(signal, panel, *member as usize);
-                                to.iter_mut().zip(from).for_each(|(to, from)| *to += share * *from);
+                                for (to, from) in to.iter_mut().zip(from) {
+                                    let mut part = *from;
+                                    part *= share;
+                                    *to += part;
+                                }
                             }
                             continue;
                         }
