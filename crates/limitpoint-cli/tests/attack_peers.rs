@@ -6,12 +6,11 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-use limitpoint::data::{Digits, Targets};
-use limitpoint::engine::{Compute, Forward, cpu};
+use limitpoint::data::Digits;
 use limitpoint::experiments::load_weights;
-use limitpoint::models::{Layered, ModelSpec};
+use limitpoint::models::{Layered, Map, ModelSpec};
 use limitpoint::numeric::Streams;
-use limitpoint::robustness::{AttackSpec, Quartiles, Victim};
+use limitpoint::robustness::{AttackSpec, Label, Quartiles, Victim};
 use serde_json::{Value, json};
 
 mod home;
@@ -21,13 +20,13 @@ use program::{limitpoint, stderr, stdout};
 
 /// Test images that are attacked.
 const COUNT: usize = 60;
-/// The hidden layer.
-const WIDTH: usize = 24;
+/// A network with a hidden layer, and one of images.
+const DENSE: &str = r#"{"network": {"widths": [24]}}"#;
+const IMAGE: &str = r#"{"image": {"layers": "conv 6 3x3, pool 2, conv 8 3x3, pool 2, dense 16, dense"}}"#;
 
 const RECIPE: &str = "
 loss = 'cross-entropy'
 seeds = [1]
-model.network.widths = [24]
 data.digits = { count = 300, seed = 5 }
 optimisers.gradient.steepest.norm = 'l2'
 schedule.linear-bound.c = 0.5
@@ -38,6 +37,16 @@ stop.log10_loss = -2
 /// attacks a network trained on the embedded digits.
 #[test]
 fn attacks_agree_with_foolbox_and_stay_above_certified_radii() {
+    compare("attack-peers", DENSE);
+}
+
+/// The same with convolutions and max-pools.
+#[test]
+fn attacks_on_convolutions_agree_with_foolbox_and_stay_above_certified_radii() {
+    compare("attack-peers-images", IMAGE);
+}
+
+fn compare(name: &str, model: &str) {
     let Some(python) = std::env::var_os("LIMITPOINT_PYTHON") else {
         eprintln!("skipped: set LIMITPOINT_PYTHON to a Python with foolbox and torch or jax to compare attacks");
         return;
@@ -51,8 +60,8 @@ fn attacks_agree_with_foolbox_and_stay_above_certified_radii() {
         return;
     };
     let (search, steps, rate, constant) = if engine == "torch" { (9, 300, 0.01, 1e-3) } else { (4, 60, 0.05, 0.1) };
-    let home = Home::new("attack-peers");
-    let victim = victim(&home);
+    let home = Home::new(name);
+    let victim = victim(&home, model);
     let right: Vec<usize> = (0..COUNT).filter(|n| victim.margin(*n, victim.inputs().row(*n)) > 0.0).collect();
     assert!(right.len() > COUNT / 2, "the network answers {} of {COUNT} rightly", right.len());
     let text = format!(
@@ -92,18 +101,33 @@ fn attacks_agree_with_foolbox_and_stay_above_certified_radii() {
 }
 
 /// Trains a network on digits with the command line and opens its weights.
-fn victim(home: &Home) -> Victim {
-    std::fs::write(home.path("small.toml"), RECIPE).expect("a recipe");
+fn victim(home: &Home, model: &str) -> Victim {
+    let spec: ModelSpec = serde_json::from_str(model).expect("a model");
+    let table = model.replace(':', " =").replace('"', "'");
+    std::fs::write(home.path("small.toml"), format!("{RECIPE}\nmodel = {table}\n")).expect("a recipe");
     let output = limitpoint(&["run", &home.path("small.toml"), "--out", &home.path("run"), "--quiet"]);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let split = Digits { count: Some(300), seed: Some(5), ..Digits::default() }.load(&Streams::new(0)).expect("digits");
     let data = split.test.expect("test images").first(COUNT).expect("enough images");
-    let spec = ModelSpec::relu(&[WIDTH]);
-    let layout = cpu::bind(&spec, &data.inputs, 10, Compute::default()).expect("a model").layout().clone();
+    let architecture = spec.architecture_on(&data).expect("an architecture");
     let file = format!("{}/gradient-seed1/checkpoints/final.safetensors", home.path("run"));
-    let weights = load_weights(Path::new(&file), &layout).expect("weights");
-    let model = Layered::new(&spec, &weights, 64, 10).expect("a model");
+    let weights = load_weights(Path::new(&file), architecture.layout()).expect("weights");
+    let model = Layered::of(&architecture, &weights).expect("a model");
     Victim::new(model, &data, [0.0, 1.0]).expect("a victim")
+}
+
+/// A map as the script reads it; nothing for the activations between them.
+fn layer(map: &Map) -> Option<Value> {
+    match map {
+        Map::Activation(_) => None,
+        Map::Pool(pool) => Some(json!({ "pool": pool.window.stride })),
+        Map::Affine(affine) => Some(match &affine.window {
+            None => json!([affine.weight.rows, affine.weight.cols]),
+            Some(window) => {
+                json!({ "conv": [affine.weight.rows, affine.channels(), window.size[0], window.size[1]] })
+            }
+        }),
+    }
 }
 
 /// What foolbox finds.
@@ -118,13 +142,12 @@ fn ask(
     let folder = home.path("foolbox");
     std::fs::create_dir_all(&folder).expect("a folder");
     let bytes = |values: &[f64]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-    let layers = &victim.model().layers;
-    let shapes: Vec<[usize; 2]> = layers.iter().map(|layer| [layer.weight.rows, layer.weight.cols]).collect();
-    let split = Digits { count: Some(300), seed: Some(5), ..Digits::default() }.load(&Streams::new(0)).expect("digits");
-    let Targets::Classes { labels, .. } = &split.test.expect("test images").targets else { panic!("ten classes") };
-    let labels: Vec<usize> = examples.iter().map(|n| labels[*n]).collect();
-    let spec = json!({ "layers": shapes, "labels": labels, "bounds": [0.0, 1.0] });
-    let weights: Vec<f64> = layers.iter().flat_map(|layer| layer.weight.data.clone()).collect();
+    let layers: Vec<Value> = victim.model().maps.iter().filter_map(layer).collect();
+    let shape = if layers.iter().any(Value::is_object) { json!([1, 8, 8]) } else { Value::Null };
+    let answer = |n: &usize| if let Label::Class(own) = victim.labels()[*n] { own } else { panic!("ten classes") };
+    let labels: Vec<usize> = examples.iter().map(answer).collect();
+    let spec = json!({ "layers": layers, "labels": labels, "bounds": [0.0, 1.0], "shape": shape });
+    let weights: Vec<f64> = victim.model().affine().flat_map(|affine| affine.weight.data.clone()).collect();
     let inputs: Vec<f64> = examples.iter().flat_map(|n| victim.inputs().row(*n).to_vec()).collect();
     for (name, content) in [
         ("attack.json", spec.to_string().into_bytes()),

@@ -7,10 +7,10 @@ mod program;
 use home::Home;
 use program::{limitpoint, stderr, stdout};
 
+/// Without its model.
 const RECIPE: &str = "
 loss = 'cross-entropy'
 seeds = [1]
-model.network.widths = [12]
 data.digits = { count = 100 }
 optimisers.gradient.steepest.norm = 'l2'
 schedule.linear-bound.c = 0.5
@@ -18,7 +18,11 @@ stop.log10_loss = -1
 ";
 
 fn trained(home: &Home) -> String {
-    std::fs::write(home.path("small.toml"), RECIPE).unwrap();
+    trained_with(home, "network.widths = [12]")
+}
+
+fn trained_with(home: &Home, model: &str) -> String {
+    std::fs::write(home.path("small.toml"), format!("{RECIPE}model.{model}\n")).unwrap();
     let output = limitpoint(&["run", &home.path("small.toml"), "--out", &home.path("run"), "--quiet"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     home.path("run")
@@ -85,4 +89,35 @@ fn what_cannot_be_attacked_is_refused_with_a_remedy() {
     refused(&[&run, "--count", "0"], &["at least 1"]);
     refused(&[&home.path("nowhere")], &["nowhere"]);
     refused(&[&home.path("small.toml")], &["lies in no run's folder"]);
+}
+
+/// Convolutions and max-pools: attacks stay above certified radii, which are not empty words, on any number of threads.
+#[test]
+fn convolutional_networks_are_bracketed_too() {
+    let home = Home::new("robustness-images");
+    let run = trained_with(&home, "image.layers = 'conv 6 3x3, pool 2, conv 8 3x3, pool 2, dense 16, dense'");
+    let attack = ["--attack", "carlini-wagner(steps=60)", "--attack", "deep-fool", "--attack", "projected"];
+    let ask = |threads: &str| {
+        let fixed = ["robustness", &run, "--count", "40", "--split", "test", "--format", "json", "--threads", threads];
+        let output = limitpoint(&[&fixed[..], &attack[..]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let json = ask("2");
+    let found: Value = serde_json::from_str(&json).unwrap();
+    let examples = found[0]["examples"].as_array().unwrap();
+    assert_eq!(examples.len(), 40);
+    let (mut beyond, mut best) = (0, 0.0);
+    for example in examples {
+        let number = |key: &str| example[key].as_f64().unwrap();
+        let attacked = example["attacked"].as_array().unwrap();
+        let nearest = attacked.iter().filter_map(Value::as_f64).fold(f64::INFINITY, f64::min);
+        assert!(number("lipschitz") <= number("certified") && number("certified") <= nearest, "{example}");
+        assert_eq!(number("margin") > 0.0, number("certified") > 0.0, "{example}");
+        beyond += usize::from(number("certified") > number("lipschitz"));
+        best = f64::max(best, number("certified") / nearest);
+    }
+    assert!(beyond > 20, "linear bounds are better for {beyond} of 40");
+    assert!(best > 0.1, "the tightest bracket is {best}");
+    assert_eq!(ask("1"), json);
 }

@@ -9,7 +9,7 @@ use super::certify::{OpenedRun, run_folders};
 use super::files::RecordError;
 use super::verify::is_run;
 use crate::data::Dataset;
-use crate::models::{Layered, MarginMap};
+use crate::models::Layered;
 use crate::robustness::{AttackSpec, Profile, Victim};
 
 /// Which examples are looked at.
@@ -81,8 +81,7 @@ pub fn run_robustness(
         Some(bounds) => bounds,
         None => Victim::usual_box(&sets)?,
     };
-    let outputs = MarginMap::new(&opened.split.train.targets).outputs();
-    let model = Layered::new(&opened.task.recipe.model, &opened.weights, opened.split.train.dimension(), outputs)?;
+    let model = Layered::on(&opened.task.recipe.model, &opened.weights, &opened.split.train)?;
     let mut found = Vec::new();
     for part in &options.parts {
         let data = match part {

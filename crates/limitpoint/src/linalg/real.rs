@@ -13,7 +13,18 @@ mod sealed {
 ///
 /// The methods are the handful of vector operations the kernels in `linalg::tile` need; each is one
 /// instruction of whatever instruction set [`pulp::Arch`] finds at run time.
-pub trait Real: sealed::Sealed + Copy + Default + Send + Sync + PartialOrd + std::fmt::Debug + 'static {
+pub trait Real:
+    sealed::Sealed
+    + Copy
+    + Default
+    + Send
+    + Sync
+    + PartialOrd
+    + std::ops::AddAssign
+    + std::ops::MulAssign
+    + std::fmt::Debug
+    + 'static
+{
     /// A vector register of the instruction set `S`.
     type Vector<S: Simd>: Copy;
     /// A yes or no for every number of a register.

@@ -92,6 +92,15 @@ impl Window {
             }
         }
     }
+
+    /// The pixel that every entry of the window meets at every place, entries of one place side by side; nothing among
+    /// the zeros.
+    pub fn patches(&self) -> Vec<Option<u32>> {
+        let entries = self.size[0] * self.size[1];
+        let mut patches = vec![None; self.after[0] * self.after[1] * entries];
+        self.meetings(|place, entry, pixel| patches[place * entries + entry] = Some(pixel as u32));
+        patches
+    }
 }
 
 /// Channels, height and width of an image.

@@ -6,6 +6,7 @@
 //! here.
 
 mod activation;
+mod affine;
 mod architecture;
 mod convolution;
 mod footprint;
@@ -23,6 +24,7 @@ mod sphere_bounds;
 mod spread;
 
 pub use activation::Activation;
+pub use affine::Affine;
 pub use architecture::Architecture;
 pub use convolution::{Convolution, Padding, Pool, Pooling, Window};
 pub use footprint::Footprint;
@@ -32,7 +34,7 @@ pub use initialiser::Initialiser;
 pub use kernel_norms::KernelNorms;
 pub use layer::{Layer, Shape};
 pub use layer_list::{LayerList, LayerListError, ListedLayer};
-pub use layered::{Affine, Layered};
+pub use layered::{Layered, Map, PoolMap};
 pub use margins::MarginMap;
 pub use spec::{Biases, ModelSpec, OutputScale};
 pub use sphere_bounds::SphereBounds;

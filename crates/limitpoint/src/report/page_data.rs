@@ -91,11 +91,11 @@ struct PortraitData {
     decision: Option<DecisionData>,
     features: Option<FeatureData>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    maps: Vec<MapData>,
+    maps: Vec<ActivationData>,
 }
 
 #[derive(Serialize)]
-struct MapData {
+struct ActivationData {
     example: usize,
     layer: String,
     rows: usize,
@@ -265,14 +265,14 @@ impl PortraitData {
             strengths: Series::picture(&features.strengths),
         });
         let decision = decision.as_ref().map(DecisionData::new);
-        let map = |map: &ActivationMaps| MapData {
+        let map = |map: &ActivationMaps| ActivationData {
             example: map.example,
             layer: map.layer.clone(),
             rows: map.rows,
             cols: map.cols,
             images: map.images.iter().map(|image| Series::picture(image)).collect(),
         };
-        let maps: Vec<MapData> = maps.iter().map(map).collect();
+        let maps: Vec<ActivationData> = maps.iter().map(map).collect();
         let some = decision.is_some() || features.is_some() || !maps.is_empty();
         some.then_some(Self { seed: run.seed, decision, features, maps })
     }

@@ -1,10 +1,11 @@
 //! How fast a model can change anywhere: norms of its layers, rounded outwards.
 
 use super::RobustnessError;
+use super::operator::operator_bound;
 use super::rounding::{UNDERFLOW, UNIT, gamma, up};
 use super::victim::Label;
 use crate::linalg::{Cholesky, Matrix, Svd, matmul_nt, matmul_tn, max_abs, norm2};
-use crate::models::{Activation, Layered};
+use crate::models::{Activation, Layered, Map};
 
 /// The largest |σ′|, or nothing where slopes have no bound.
 pub(super) fn slope_bound(activation: Activation) -> Option<f64> {
@@ -84,13 +85,15 @@ fn scaled_bound(matrix: &Matrix) -> Result<f64, RobustnessError> {
 /// Bounds on |s(x) − s(x′)|/‖x − x′‖ for every margin s of a model, over all inputs.
 ///
 /// ```text
-/// Lip(Φ_y − Φ_j) ≤ ‖W_L[y] − W_L[j]‖₂ · Π_{l<L} ‖W_l‖₂        (activations with |σ′| ≤ 1)
+/// Lip(Φ_y − Φ_j) ≤ ‖W_L[y] − W_L[j]‖₂ · Π_{l<L} ‖W_l‖₂ · Π pools        (activations with |σ′| ≤ 1)
 /// ```
 ///
-/// The difference of two rows is shorter than the two together, and than √2 ‖W_L‖₂.
+/// The difference of two rows is shorter than the two together, and than √2 ‖W_L‖₂. ‖W‖₂ of a convolution is that of
+/// the operator on images ([`super::operator_bound`]); a max-pool of windows side by side has constant 1, one of windows
+/// that overlap ⌈size/stride⌉, because so many squared pixels are seen more than once.
 #[derive(Debug, Clone)]
 pub(super) struct GlobalLipschitz {
-    /// Π over the layers up to each hidden one; nothing if slopes have no bound.
+    /// The constant of everything up to each map; nothing if slopes have no bound.
     pub below: Option<Vec<f64>>,
     /// Lipschitz constants of the margins of class y against j, at y · outputs + j; of the score itself for one output.
     pairs: Option<Vec<f64>>,
@@ -101,15 +104,20 @@ impl GlobalLipschitz {
     pub fn new(model: &Layered) -> Result<Self, RobustnessError> {
         let outputs = model.outputs();
         let none = Self { below: None, pairs: None, outputs };
-        let Some((last, hidden)) = model.layers.split_last() else { return Ok(none) };
-        if !hidden.is_empty() && slope_bound(model.activation).is_none() {
-            return Ok(none);
+        let Some((Map::Affine(last), hidden)) = model.maps.split_last() else { return Ok(none) };
+        let mut below = vec![1.0];
+        for map in hidden {
+            let constant = match map {
+                Map::Affine(affine) => operator_bound(affine)?,
+                Map::Pool(pool) => pool.stretch,
+                Map::Activation(activation) => match slope_bound(*activation) {
+                    Some(slope) => slope,
+                    None => return Ok(none),
+                },
+            };
+            below.push(up(below[below.len() - 1] * constant, 4));
         }
-        let mut below = Vec::new();
-        for layer in hidden {
-            below.push(up(below.last().unwrap_or(&1.0) * spectral_bound(&layer.weight)?, 4));
-        }
-        let product = below.last().copied().unwrap_or(1.0);
+        let product = below[below.len() - 1];
         let pair = |(y, j): (usize, usize)| {
             let difference: Vec<f64> = match outputs {
                 1 => last.weight.data.clone(),

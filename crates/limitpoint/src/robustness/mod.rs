@@ -18,8 +18,9 @@
 //! | `spec.rs` | attacks as files and the command line write them |
 //! | `carlini_wagner.rs`, `deep_fool.rs`, `projected.rs` | the attacks, in single precision |
 //! | `crowd.rs`, `squash.rs` | examples side by side on several threads; the box as the image of all numbers |
-//! | `lipschitz.rs` | margin / global Lipschitz constant |
-//! | `local.rs`, `centre.rs`, `rounding.rs` | linear bounds in a ball, with outward slack for rounding |
+//! | `lipschitz.rs`, `operator.rs` | margin / global Lipschitz constant; norms of convolutions as operators on images |
+//! | `local.rs`, `lines.rs` | linear bounds in a ball, through activations and pools |
+//! | `centre.rs`, `rounding.rs` | values at the example with their errors; outward slack for rounding |
 //! | `profile.rs` | brackets of all examples, robust accuracy, quartiles |
 //!
 //! The judge shares no code with the accused: nothing here knows an optimiser. D section J.2.
@@ -28,8 +29,10 @@ mod carlini_wagner;
 mod centre;
 mod crowd;
 mod deep_fool;
+mod lines;
 mod lipschitz;
 mod local;
+mod operator;
 mod profile;
 mod projected;
 mod rounding;
@@ -41,6 +44,7 @@ mod victim;
 mod tests;
 
 pub use lipschitz::spectral_bound;
+pub use operator::operator_bound;
 pub use profile::{Bracket, Profile, Quartiles, RobustAccuracy, profile};
 pub use spec::AttackSpec;
 pub use victim::{Label, Victim};

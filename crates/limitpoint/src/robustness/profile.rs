@@ -9,7 +9,7 @@ use super::lipschitz::GlobalLipschitz;
 use super::local::LocalBound;
 use super::{AttackSpec, RobustnessError, Victim};
 use crate::data::Dataset;
-use crate::models::{Layered, MarginMap, ModelSpec};
+use crate::models::{Layered, ModelSpec};
 
 /// What is known about the robustness R(x) of one example.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -235,7 +235,6 @@ pub fn profile(
     bounds: Option<[f64; 2]>,
     threads: usize,
 ) -> Result<Profile, RobustnessError> {
-    let outputs = MarginMap::new(&data.targets).outputs();
     let bounds = bounds.map_or_else(|| Victim::usual_box(&[data]), Ok)?;
-    Victim::new(Layered::new(model, params, data.dimension(), outputs)?, data, bounds)?.profile(attacks, threads)
+    Victim::new(Layered::on(model, params, data)?, data, bounds)?.profile(attacks, threads)
 }

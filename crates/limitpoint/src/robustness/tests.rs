@@ -3,7 +3,7 @@
 use super::*;
 use crate::data::{Dataset, Digits, Targets};
 use crate::engine::{Compute, Forward, cpu};
-use crate::linalg::{Matrix, norm2};
+use crate::linalg::{Matrix, Panels, norm2};
 use crate::models::{Activation, Layered, ModelSpec};
 use crate::numeric::{RandomStream, Streams};
 
@@ -47,7 +47,7 @@ fn a_linear_model_is_as_robust_as_its_margin_says() {
     for outputs in [1, 4] {
         let victim = victim(drawn(&ModelSpec::Linear, 6, outputs, &mut stream), 20, [-1.0, 2.0], &mut stream);
         let found = victim.profile(&attacks(), 1).unwrap();
-        let weight = victim.model().layers[0].weight.clone();
+        let weight = victim.model().affine().next().unwrap().weight.clone();
         for (n, bracket) in found.examples.iter().enumerate() {
             let scores = victim.model().scores(victim.inputs().row(n));
             // towards each boundary: its distance, and the weights it is orthogonal to
@@ -137,8 +137,9 @@ fn the_tightest_ratio_shows_contradictions_and_numbers_that_are_none() {
 fn a_constant_score_is_certified_to_the_diagonal_of_the_box() {
     let mut stream = Streams::new(28).stream("constant");
     let mut model = drawn(&ModelSpec::Linear, 4, 1, &mut stream);
-    model.layers[0].weight.data.fill(0.0);
-    model.layers[0].bias = Some(vec![1.0]);
+    let first = model.affine_mut().next().unwrap();
+    first.weight.data.fill(0.0);
+    first.bias = Some(vec![1.0]);
     let found = victim(model, 3, [-1.0, 2.0], &mut stream).profile(&attacks(), 1).unwrap();
     for bracket in &found.examples {
         assert_eq!((bracket.lipschitz, bracket.certified, bracket.nearest()), (6.0, 6.0, f64::INFINITY));
@@ -237,7 +238,7 @@ fn robustness_does_not_depend_on_the_scale_of_the_scores() {
     let victim = victim(model.clone(), 20, [0.0, 1.0], &mut stream);
     let usual = victim.profile(&attacks(), 1).unwrap();
     let mut scaled = model;
-    scaled.layers[1].weight.data.iter_mut().for_each(|w| *w *= 1024.0);
+    scaled.affine_mut().last().unwrap().weight.data.iter_mut().for_each(|w| *w *= 1024.0);
     let labels: Vec<usize> = victim.labels().iter().map(|l| if let Label::Class(c) = l { *c } else { 0 }).collect();
     let targets = Targets::Classes { labels, count: 3 };
     let data = Dataset::new("same", victim.inputs().clone(), targets, vec![10]).unwrap();
@@ -269,7 +270,110 @@ fn wrong_answers_have_no_robustness_and_bad_questions_are_refused() {
     let values = Dataset::new("v", Matrix::zeros(2, 64), Targets::Values(vec![0.0; 2]), vec![64]).unwrap();
     assert!(refuse(&model, &values, [0.0, 1.0]).contains("real numbers"));
     let mut broken = model;
-    broken.layers[0].weight.data[0] = f64::NAN;
+    broken.affine_mut().next().unwrap().weight.data[0] = f64::NAN;
     let error = Victim::new(broken, &data, [0.0, 1.0]).unwrap().profile(&[], 1).unwrap_err();
     assert!(error.to_string().contains("margin of example"), "{error}");
+}
+
+/// Networks of images with drawn weights, and examples that they label themselves.
+fn image_victims(count: usize, stream: &mut RandomStream) -> Vec<Victim> {
+    let lists = [
+        "conv 4 3x3, pool 2, conv 5 3x3, pool 2, dense 6, dense",
+        "conv 3 3x2 stride 2 padding 1, average 2, dense 5, dense",
+        "conv 3 2x2 valid, pool 3 stride 2, dense",
+        "pool 2 stride 1, conv 3 3x3, dense",
+        "average 3 stride 2, dense 4, dense",
+    ];
+    let specs = lists.iter().flat_map(|layers| {
+        [("relu", "all"), ("relu", "none"), ("quadratic", "first")].map(|(activation, biases)| {
+            let text =
+                format!(r#"{{"image": {{"layers": "{layers}", "activation": "{activation}", "biases": "{biases}"}}}}"#);
+            serde_json::from_str::<ModelSpec>(&text).unwrap()
+        })
+    });
+    let drawn = specs.map(|spec| {
+        let shape = vec![2, 7, 6];
+        let mut inputs = Matrix::zeros(count, 84);
+        stream.fill_normal(&mut inputs.data);
+        inputs.data.iter_mut().for_each(|x| *x = (0.5 + 0.3 * *x).clamp(0.0, 1.0));
+        let unlabelled = Targets::Classes { labels: vec![0; count], count: 3 };
+        let data = Dataset::new("drawn", inputs.clone(), unlabelled, shape.clone()).unwrap();
+        let architecture = spec.architecture_on(&data).unwrap();
+        let mut params = vec![0.0; architecture.layout().len()];
+        stream.fill_normal(&mut params);
+        for block in architecture.layout().weights() {
+            params[block.range()].iter_mut().for_each(|w| *w *= (2.0 / block.cols as f64).sqrt());
+        }
+        let model = Layered::of(&architecture, &params).unwrap();
+        let answer = |n: usize| {
+            let scores = model.scores(inputs.row(n));
+            (0..3).fold(0, |best, j| if scores[j] > scores[best] { j } else { best })
+        };
+        let labels: Vec<usize> = (0..count).map(answer).collect();
+        let data = Dataset::new("drawn", inputs.clone(), Targets::Classes { labels, count: 3 }, shape).unwrap();
+        Victim::new(model, &data, [0.0, 1.0]).unwrap()
+    });
+    drawn.collect()
+}
+
+/// Convolutions, both pools, windows that overlap: no attack gets below the certified radius.
+#[test]
+fn certified_radii_of_image_networks_lie_below_attacks() {
+    let mut stream = Streams::new(29).stream("images");
+    for victim in image_victims(6, &mut stream) {
+        let found = victim.profile(&attacks(), 1).unwrap();
+        let maps = &victim.model().maps;
+        for bracket in &found.examples {
+            assert!(bracket.certified >= bracket.lipschitz && bracket.certified <= bracket.nearest(), "{bracket:?}");
+            assert!(bracket.margin <= 0.0 || bracket.certified > 0.0, "{maps:?} {bracket:?}");
+        }
+        assert!(found.examples.iter().any(|bracket| bracket.nearest().is_finite()), "{maps:?}");
+        assert_eq!(found, victim.profile(&attacks(), 3).unwrap());
+    }
+}
+
+/// Points of balls, drawn and along gradients, are never below the bound; in small balls it is tight.
+#[test]
+fn bounds_of_image_networks_hold_in_their_balls() {
+    let mut stream = Streams::new(30).stream("balls");
+    for victim in image_victims(3, &mut stream) {
+        let global = lipschitz::GlobalLipschitz::new(victim.model()).unwrap();
+        let local = local::LocalBound::new(victim.model(), &global);
+        let mut map = cpu::LayeredMap::<f64>::new(victim.model());
+        for n in 0..3 {
+            let (x, label) = (victim.inputs().row(n).to_vec(), victim.labels()[n]);
+            let centre = centre::Centre::new(victim.model(), &x);
+            // towards each other class, and anywhere
+            let mut directions: Vec<Vec<f64>> = (0..40)
+                .map(|_| {
+                    let mut direction = vec![0.0; x.len()];
+                    stream.fill_normal(&mut direction);
+                    direction
+                })
+                .collect();
+            for rival in (0..3).filter(|rival| Label::Class(*rival) != label) {
+                use crate::engine::cpu::InputMap;
+                let (mut inputs, mut gradient) = (Panels::zeros(x.len(), 1), Panels::zeros(x.len(), 1));
+                let mut scores = Panels::zeros(3, 1);
+                inputs.pack(&x);
+                map.scores(&inputs, &mut scores);
+                let Label::Class(own) = label else { panic!("three classes") };
+                (0..3).for_each(|k| scores.set(k, 0, f64::from(u8::from(k == rival)) - f64::from(u8::from(k == own))));
+                map.pull_back(&scores, &mut gradient);
+                directions.push((0..x.len()).map(|k| gradient.get(k, 0)).collect());
+            }
+            for radius in [1e-4, 0.02, 0.2, 1.0] {
+                let bound = local.lowest_margin(&x, label, &centre, radius);
+                let least = directions.iter().fold(f64::INFINITY, |least, direction| {
+                    let share = radius / norm2(direction);
+                    let moved: Vec<f64> = x.iter().zip(direction).map(|(x, d)| x + share * d).collect();
+                    least.min(victim.margin(n, &moved))
+                });
+                assert!(bound <= least, "{bound} {least} at {radius}: {:?}", victim.model().maps);
+                if radius == 1e-4 {
+                    assert!(least - bound < 0.02 * (1.0 + least.abs()), "{bound} {least}");
+                }
+            }
+        }
+    }
 }

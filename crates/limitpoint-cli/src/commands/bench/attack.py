@@ -1,8 +1,9 @@
 """Attacks a network with foolbox; answers one JSON line a request.
 
-Arguments: engine (torch or jax), threads, folder. FOLDER/attack.json gives the shapes of the layers (outputs, inputs), the
-number of examples, the labels and the walls of the box; attack.weights.f64 and attack.inputs.f64 hold doubles. The network has
-ReLU between its layers and no biases. Requests: {"attack": "carlini-wagner" or "deep-fool", settings of foolbox}.
+Arguments: engine (torch or jax), threads, folder. FOLDER/attack.json gives the layers, the labels, the walls of the box and, for
+images, their channels, height and width; attack.weights.f64 and attack.inputs.f64 hold doubles. A layer is [outputs, inputs], or
+{"conv": [outputs, inputs, height, width]} with as many zeros around as keep the sides, or {"pool": size} of windows side by side.
+There is a ReLU after every convolution and every dense layer but the last, and there are no biases. Requests: {"attack": "carlini-wagner" or "deep-fool", settings of foolbox}.
 """
 import json
 import os
@@ -19,12 +20,17 @@ def load():
     with open(f"{folder}/attack.json") as file:
         spec = json.load(file)
     numbers = np.fromfile(f"{folder}/attack.weights.f64")
-    weights = []
-    for rows, columns in spec["layers"]:
-        weights.append(numbers[: rows * columns].reshape(rows, columns).astype(np.float32))
-        numbers = numbers[rows * columns :]
-    inputs = np.fromfile(f"{folder}/attack.inputs.f64").reshape(len(spec["labels"]), -1)
-    return weights, inputs, np.array(spec["labels"]), tuple(spec["bounds"])
+    layers = []
+    for layer in spec["layers"]:
+        if isinstance(layer, dict) and "pool" in layer:
+            layers.append(layer["pool"])
+            continue
+        shape = layer["conv"] if isinstance(layer, dict) else layer
+        layers.append(numbers[: np.prod(shape)].reshape(shape).astype(np.float32))
+        numbers = numbers[np.prod(shape) :]
+    shape = spec.get("shape") or [-1]
+    inputs = np.fromfile(f"{folder}/attack.inputs.f64").reshape(len(spec["labels"]), *shape)
+    return layers, inputs, np.array(spec["labels"]), tuple(spec["bounds"])
 
 
 def with_torch(weights, bounds):
@@ -32,9 +38,18 @@ def with_torch(weights, bounds):
     import torch
 
     torch.set_num_threads(threads)
-    layers = []
+    layers, flat = [], False
     for weight in weights:
-        layer = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False)
+        if isinstance(weight, int):
+            layers.append(torch.nn.MaxPool2d(weight))
+            continue
+        if weight.ndim == 4:
+            outputs, inputs, *sides = weight.shape
+            layer = torch.nn.Conv2d(inputs, outputs, sides, padding="same", bias=False)
+        else:
+            layer = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False)
+            layers += [] if flat else [torch.nn.Flatten()]
+            flat = True
         with torch.no_grad():
             layer.weight.copy_(torch.tensor(weight))
         layers += [layer, torch.nn.ReLU()]
@@ -46,14 +61,24 @@ def with_torch(weights, bounds):
 
 def with_jax(weights, bounds):
     import foolbox
+    import jax
     import jax.numpy as jnp
 
-    turned = [jnp.asarray(weight.T) for weight in weights]
+    layers = [weight if isinstance(weight, int) else jnp.asarray(weight) for weight in weights]
 
+    @jax.jit
     def scores(x):
-        for weight in turned[:-1]:
-            x = jnp.maximum(x @ weight, 0)
-        return x @ turned[-1]
+        for index, layer in enumerate(layers):
+            if isinstance(layer, int):
+                window = (1, 1, layer, layer)
+                x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, window, "VALID")
+                continue
+            if layer.ndim == 4:
+                x = jax.lax.conv_general_dilated(x, layer, (1, 1), "SAME")
+            else:
+                x = x.reshape(len(x), -1) @ layer.T
+            x = jnp.maximum(x, 0) if index + 1 < len(layers) else x
+        return x
 
     return foolbox.JAXModel(scores, bounds=bounds), jnp.asarray
 
@@ -75,7 +100,7 @@ def main():
         start = time.perf_counter()
         _, found, success = attack(model, x, y, epsilons=None)
         seconds = time.perf_counter() - start
-        moved = np.linalg.norm(np.asarray(found, dtype=np.float64) - inputs, axis=1)
+        moved = np.linalg.norm((np.asarray(found, dtype=np.float64) - inputs).reshape(len(inputs), -1), axis=1)
         distances = [float(d) if ok else None for d, ok in zip(moved, np.asarray(success))]
         print(json.dumps({"seconds": seconds, "distances": distances}), flush=True)
 

@@ -146,11 +146,10 @@ fn foolbox(
     threads: usize,
     folder: &Path,
 ) -> anyhow::Result<Option<Peer>> {
-    let layers: Vec<[usize; 2]> =
-        victim.model().layers.iter().map(|layer| [layer.weight.rows, layer.weight.cols]).collect();
+    let layers: Vec<[usize; 2]> = victim.model().affine().map(|layer| [layer.weight.rows, layer.weight.cols]).collect();
     let spec = json!({ "layers": layers, "labels": labels, "bounds": victim.bounds() });
     std::fs::write(folder.join("attack.json"), spec.to_string())?;
-    let weights: Vec<f64> = victim.model().layers.iter().flat_map(|layer| layer.weight.data.clone()).collect();
+    let weights: Vec<f64> = victim.model().affine().flat_map(|layer| layer.weight.data.clone()).collect();
     write_numbers(folder, "attack.weights", &weights)?;
     write_numbers(folder, "attack.inputs", &victim.inputs().data)?;
     let arguments = ["torch", &threads.to_string()];

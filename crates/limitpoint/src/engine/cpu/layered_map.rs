@@ -11,19 +11,91 @@ use super::InputMap;
 use super::dense::Product;
 use super::dense::curves::{Curve, with_curve};
 use super::dense::raw::{Raw, RawPanels};
+use super::layered_image::{Places, Scratch, Windows, convolve, convolve_back};
 use crate::linalg::tile::Rows;
 use crate::linalg::{Panels, Real};
-use crate::models::{Activation, Layered};
+use crate::models::{Activation, Layered, Map};
 
-/// One layer's weights in `T`.
-struct Weights<T> {
-    inputs: usize,
-    outputs: usize,
+/// The weights of one affine map in `T`.
+pub(super) struct Weights<T> {
+    pub inputs: usize,
+    pub outputs: usize,
     /// W, row by row.
-    forward: Vec<T>,
+    pub forward: Vec<T>,
     /// Wᵀ, row by row.
-    turned: Vec<T>,
-    bias: Option<Vec<T>>,
+    pub turned: Vec<T>,
+    pub bias: Option<Vec<T>>,
+}
+
+/// One map, ready to run.
+enum Step<T> {
+    Dense(Weights<T>),
+    Kernels(Weights<T>, Places),
+    Activation(Activation),
+    Pool(Windows),
+}
+
+impl<T: Real> Step<T> {
+    fn of(map: &Map) -> Self {
+        let convert = |data: &[f64]| data.iter().map(|x| T::from_f64(*x)).collect::<Vec<T>>();
+        match map {
+            Map::Activation(activation) => Self::Activation(*activation),
+            Map::Pool(pool) => Self::Pool(Windows::new(pool)),
+            Map::Affine(affine) => {
+                let weights = Weights {
+                    inputs: affine.weight.cols,
+                    outputs: affine.weight.rows,
+                    forward: convert(&affine.weight.data),
+                    turned: convert(&affine.weight.transpose().data),
+                    bias: affine.bias.as_deref().map(convert),
+                };
+                match &affine.window {
+                    None => Self::Dense(weights),
+                    Some(window) => Self::Kernels(weights, Places::new(window, affine.channels())),
+                }
+            }
+        }
+    }
+
+    /// Numbers it gives for so many.
+    fn outputs(&self, given: usize) -> usize {
+        match self {
+            Self::Dense(weights) => weights.outputs,
+            Self::Kernels(weights, places) => weights.outputs * places.count(),
+            Self::Activation(_) => given,
+            Self::Pool(windows) => windows.outputs(),
+        }
+    }
+
+    fn up(&self, arch: Arch, input: &Panels<T>, out: &mut Panels<T>, scratch: &mut Scratch<T>) {
+        match self {
+            Self::Dense(weights) => {
+                let matrix = (weights.forward.as_slice(), weights.outputs, weights.inputs);
+                arch.dispatch(product(matrix, weights.bias.as_deref(), input, out));
+            }
+            Self::Kernels(weights, places) => convolve(arch, (weights, places), input, out, scratch),
+            Self::Activation(activation) => {
+                arch.dispatch(Activate { activation: *activation, z: input.data(), a: out.data_mut() });
+            }
+            Self::Pool(windows) => windows.up(input, out),
+        }
+    }
+
+    /// The signals of the input from those above.
+    fn back(&self, arch: Arch, input: &Panels<T>, above: &Panels<T>, signal: &mut Panels<T>, scratch: &mut Scratch<T>) {
+        match self {
+            Self::Dense(weights) => {
+                let matrix = (weights.turned.as_slice(), weights.inputs, weights.outputs);
+                arch.dispatch(product(matrix, None, above, signal));
+            }
+            Self::Kernels(weights, places) => convolve_back(arch, (weights, places), above, signal, scratch),
+            Self::Activation(activation) => {
+                signal.data_mut().copy_from_slice(above.data());
+                arch.dispatch(Mask { activation: *activation, z: input.data(), signal: signal.data_mut() });
+            }
+            Self::Pool(windows) => windows.back(input, above, signal),
+        }
+    }
 }
 
 /// A [`Layered`] model as a map of panels of examples, computing in `T`.
@@ -44,13 +116,15 @@ struct Weights<T> {
 /// # Ok::<(), limitpoint::models::ModelError>(())
 /// ```
 pub struct LayeredMap<T: Real> {
-    weights: Arc<Vec<Weights<T>>>,
-    activation: Activation,
+    steps: Arc<Vec<Step<T>>>,
+    /// Numbers of an example before every step, and the scores.
+    sizes: Vec<usize>,
     arch: Arch,
-    /// z of every hidden layer.
-    signals: Vec<Panels<T>>,
-    /// σ(z) of every hidden layer on the way up, δ on the way down.
+    /// What every step reads.
     values: Vec<Panels<T>>,
+    /// The signals of what every step but the first reads.
+    signals: Vec<Panels<T>>,
+    scratch: Scratch<T>,
     /// Examples whose scores were last asked for.
     examples: usize,
 }
@@ -61,86 +135,79 @@ impl<T: Real> LayeredMap<T> {
     /// Panics if the layers do not fit together, which those of [`Layered::new`] do.
     pub fn new(layered: &Layered) -> Self {
         layered.check();
-        let convert = |data: &[f64]| data.iter().map(|x| T::from_f64(*x)).collect::<Vec<T>>();
-        let weights: Vec<Weights<T>> = layered
-            .layers
-            .iter()
-            .map(|layer| Weights {
-                inputs: layer.weight.cols,
-                outputs: layer.weight.rows,
-                forward: convert(&layer.weight.data),
-                turned: convert(&layer.weight.transpose().data),
-                bias: layer.bias.as_deref().map(convert),
-            })
-            .collect();
-        Self::around(Arc::new(weights), layered.activation)
+        let steps: Vec<Step<T>> = layered.maps.iter().map(Step::of).collect();
+        Self::around(Arc::new(steps), layered.features())
     }
 
-    fn around(weights: Arc<Vec<Weights<T>>>, activation: Activation) -> Self {
-        let hidden = weights.len() - 1;
-        let empty = || (0..hidden).map(|_| Panels::zeros(0, 0)).collect();
-        Self { weights, activation, arch: Arch::new(), signals: empty(), values: empty(), examples: 0 }
+    fn around(steps: Arc<Vec<Step<T>>>, features: usize) -> Self {
+        let mut sizes = vec![features];
+        for step in steps.iter() {
+            sizes.push(step.outputs(sizes[sizes.len() - 1]));
+        }
+        let empty = || steps.iter().map(|_| Panels::zeros(0, 0)).collect();
+        let (values, signals) = (empty(), empty());
+        Self { steps, sizes, arch: Arch::new(), values, signals, scratch: Scratch::new(), examples: 0 }
     }
 }
 
 impl<T: Real> InputMap<T> for LayeredMap<T> {
     fn features(&self) -> usize {
-        self.weights[0].inputs
+        self.sizes[0]
     }
 
     fn outputs(&self) -> usize {
-        self.weights[self.weights.len() - 1].outputs
+        self.sizes[self.steps.len()]
     }
 
     fn scores(&mut self, inputs: &Panels<T>, scores: &mut Panels<T>) {
-        let (arch, activation, last) = (self.arch, self.activation, self.weights.len() - 1);
         assert_eq!(inputs.rows(), self.features(), "inputs of another model");
         assert_eq!((scores.rows(), scores.cols()), (self.outputs(), inputs.cols()), "a score per output and example");
         self.examples = inputs.cols();
-        for (l, weights) in self.weights.iter().enumerate() {
-            let (below, above) = self.values.split_at_mut(l);
-            let input = below.last().unwrap_or(inputs);
-            let matrix = (weights.forward.as_slice(), weights.outputs, weights.inputs);
-            if l == last {
-                arch.dispatch(product(matrix, weights.bias.as_deref(), input, scores));
-                break;
-            }
-            self.signals[l].reshape(weights.outputs, inputs.cols());
-            above[0].reshape(weights.outputs, inputs.cols());
-            arch.dispatch(product(matrix, weights.bias.as_deref(), input, &mut self.signals[l]));
-            let (z, a) = (self.signals[l].data(), above[0].data_mut());
-            arch.dispatch(Activate { activation, z, a });
+        for (k, step) in self.steps.iter().enumerate() {
+            let (below, above) = self.values.split_at_mut(k + 1);
+            // the inputs are the caller's, and so are the scores
+            let input = if k == 0 { inputs } else { &below[k] };
+            let out = match above.first_mut() {
+                None => &mut *scores,
+                Some(out) => {
+                    out.reshape(self.sizes[k + 1], inputs.cols());
+                    out
+                }
+            };
+            step.up(self.arch, input, out, &mut self.scratch);
+        }
+        // a first step that is no product reads its input again on the way down
+        if !matches!(self.steps[0], Step::Dense(_) | Step::Kernels(..)) {
+            self.values[0].reshape(inputs.rows(), inputs.cols());
+            self.values[0].data_mut().copy_from_slice(inputs.data());
         }
     }
 
     fn pull_back(&mut self, cotangent: &Panels<T>, gradient: &mut Panels<T>) {
-        let (arch, activation) = (self.arch, self.activation);
         assert_eq!(cotangent.rows(), self.outputs(), "cotangents of another model");
         assert_eq!(cotangent.cols(), self.examples, "a cotangent per example whose scores were last asked for");
         assert_eq!(gradient.rows(), self.features(), "gradients of another model");
         assert_eq!(gradient.cols(), cotangent.cols(), "a gradient per cotangent");
-        for (l, weights) in self.weights.iter().enumerate().rev() {
-            let (below, above) = self.values.split_at_mut(l);
-            let input = above.first().unwrap_or(cotangent);
-            let matrix = (weights.turned.as_slice(), weights.inputs, weights.outputs);
-            match below.last_mut() {
-                None => arch.dispatch(product(matrix, None, input, gradient)),
-                Some(signal) => {
-                    arch.dispatch(product(matrix, None, input, signal));
-                    let (z, signal) = (self.signals[l - 1].data(), signal.data_mut());
-                    arch.dispatch(Mask { activation, z, signal });
-                }
-            }
+        for (k, step) in self.steps.iter().enumerate().rev() {
+            let (below, above) = self.signals.split_at_mut(k + 1);
+            let above = above.first().unwrap_or(cotangent);
+            let signal = if k == 0 {
+                &mut *gradient
+            } else {
+                below[k].reshape(self.sizes[k], cotangent.cols());
+                &mut below[k]
+            };
+            step.back(self.arch, &self.values[k], above, signal, &mut self.scratch);
         }
     }
 
     fn fork(&self) -> Box<dyn InputMap<T>> {
-        Box::new(Self::around(Arc::clone(&self.weights), self.activation))
+        Box::new(Self::around(Arc::clone(&self.steps), self.sizes[0]))
     }
 }
 
 /// out = A · input + bias over all panels, for a row-major A (rows × depth).
-fn product<'a, T: Real>(
+pub(super) fn product<'a, T: Real>(
     (matrix, rows, depth): (&[T], usize, usize),
     bias: Option<&[T]>,
     input: &'a Panels<T>,
@@ -272,10 +339,10 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "layer 1 takes 2 numbers, but gets 3")]
+    #[should_panic(expected = "map 2 takes 2 numbers, but gets 3")]
     fn layers_that_do_not_chain_are_refused() {
         let mut layered = Layered::new(&ModelSpec::relu(&[3]), &[1.0; 9], 2, 1).unwrap();
-        layered.layers[1].weight = Matrix::zeros(1, 2);
+        layered.affine_mut().last().unwrap().weight = Matrix::zeros(1, 2);
         LayeredMap::<f64>::new(&layered);
     }
 
@@ -311,6 +378,45 @@ mod tests {
                 let pairs = single.iter().chain(&rounded.data).zip(scores.iter().chain(&gradient.data));
                 pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-4 * (1.0 + b.abs()), "{spec:?} {a} {b}"));
             }
+        }
+    }
+
+    /// Kernels, strides, paddings and both pools: scores by the definition, gradients by central differences.
+    #[test]
+    fn gradients_of_images_are_central_differences_of_the_scores() {
+        let mut stream = Streams::new(10).stream("images");
+        for layers in [
+            "conv 3 3x3, pool 2, conv 4 3x2 stride 2 padding 1, dense 5, dense",
+            "average 2, conv 2 2x2 valid, pool 2 stride 1, dense",
+            "pool 3 stride 2, conv 2 3x3, average 2 stride 1, dense 4, dense",
+        ] {
+            let text = format!(r#"{{"image": {{"layers": "{layers}", "biases": "all"}}}}"#);
+            let spec: ModelSpec = serde_json::from_str(&text).unwrap();
+            let architecture = spec.architecture(&Shape::image(2, 9, 8), 3).unwrap();
+            let mut params = vec![0.0; architecture.layout().len()];
+            stream.fill_normal(&mut params);
+            let layered = Layered::of(&architecture, &params).unwrap();
+            let (x, cotangent) = (drawn(5, 144, &mut stream), drawn(5, 3, &mut stream));
+            let (scores, gradient) = pass::<f64>(&layered, &x, &cotangent);
+            for n in 0..x.rows {
+                let weigh = |x: &[f64]| crate::linalg::dot(&layered.scores(x), cotangent.row(n));
+                for (score, expected) in scores[n * 3..].iter().zip(layered.scores(x.row(n))) {
+                    assert!((score - expected).abs() < 1e-11 * (1.0 + expected.abs()), "{layers}");
+                }
+                for k in (0..144).step_by(7) {
+                    let moved = |h: f64| {
+                        let mut moved = x.row(n).to_vec();
+                        moved[k] += h;
+                        weigh(&moved)
+                    };
+                    let (difference, found) = ((moved(1e-6) - moved(-1e-6)) / 2e-6, gradient[(n, k)]);
+                    assert!((found - difference).abs() < 1e-5 * (1.0 + found.abs()), "{layers} {found} {difference}");
+                }
+            }
+            let (single, rounded) = pass::<f32>(&layered, &x, &cotangent);
+            let pairs = single.iter().chain(&rounded.data).zip(scores.iter().chain(&gradient.data));
+            let size = scores.iter().chain(&gradient.data).fold(1.0f64, |m, v| m.max(v.abs()));
+            pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-5 * size, "{layers} {a} {b}"));
         }
     }
 

@@ -15,6 +15,7 @@ mod dense;
 mod diagonal;
 mod image;
 mod input_map;
+mod layered_image;
 mod layered_map;
 mod matrix;
 mod mexican_hat;
