@@ -109,6 +109,35 @@ fn wide_networks_on_the_circle_reach_a_certified_kkt_point() {
     assert!(stalled.is_empty(), "{} of {judged} stalled: {stalled:#?}", stalled.len());
 }
 
+/// The networks of three layers that the issue of polishing them is about, and what became of each.
+fn deep_networks(norm: &NormSpec, seeds: std::ops::Range<u64>) -> Vec<(u64, f64, String)> {
+    let spec = ModelSpec::relu(&[20, 20]);
+    let mut out = Vec::new();
+    for seed in seeds {
+        let data = task(seed, 60, 10);
+        let start = train(&spec, &data, norm, seed);
+        let Ok(polished) = polish(&spec, &data, &start, norm, &PolishSettings::default()) else { continue };
+        let words = format!(
+            "{:?} after {} steps, margin {:.6e} -> {:.6e}, {} kinks",
+            polished.status, polished.iterations, polished.margin_before, polished.margin_after, polished.kinks
+        );
+        out.push((seed, polished.tau_after, words));
+    }
+    out
+}
+
+/// Twenty networks each; prints what became of them.
+#[test]
+#[ignore = "slow"]
+fn three_layers_reach_a_certified_kkt_point() {
+    for (norm, least) in [(NormSpec::L2, 20), (NormSpec::Linf, 15)] {
+        let found = deep_networks(&norm, 0..20);
+        found.iter().for_each(|(seed, tau, words)| println!("{norm}, seed {seed}: τ = {tau:.1e}, {words}"));
+        let reached = found.iter().filter(|(_, tau, _)| *tau <= 1e-11).count();
+        assert!(reached >= least, "{norm}: {reached} of {}", found.len());
+    }
+}
+
 #[test]
 fn a_point_that_does_not_separate_the_data_is_refused() {
     let (spec, data) = (ModelSpec::relu(&[3]), task(1, 10, 2));
