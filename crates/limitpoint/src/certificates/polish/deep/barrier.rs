@@ -151,10 +151,10 @@ impl Barrier {
             };
             let (mut residual, mut barrier_gradient) = (pulled(&self.lambda), vec![0.0; size]);
             let mut diagonal = vec![1.0; size];
-            let mut complementarity = slack.iter().zip(&self.lambda).map(|(s, l)| (s * l - mu).abs()).fold(0.0, f64::max);
+            let mut complementarity =
+                slack.iter().zip(&self.lambda).map(|(s, l)| (s * l - mu).abs()).fold(0.0, f64::max);
             if cube {
-                let (above, below): (Vec<f64>, Vec<f64>) =
-                    self.theta.iter().map(|w| (1.0 - w, 1.0 + w)).unzip();
+                let (above, below): (Vec<f64>, Vec<f64>) = self.theta.iter().map(|w| (1.0 - w, 1.0 + w)).unzip();
                 clip(&mut self.upper, &above, mu);
                 clip(&mut self.lower, &below, mu);
                 for (k, &e) in entries.iter().enumerate() {
@@ -181,15 +181,19 @@ impl Barrier {
             let weights: Vec<f64> = self.lambda.iter().zip(&slack).map(|(l, s)| l / s).collect();
             let shift: Vec<f64> = self.lambda.iter().zip(&slack).map(|(l, s)| mu / s - l).collect();
             let curvature = self.network.curvature(&self.theta, &pass, &self.lambda);
-            let scaled: Vec<f64> =
-                gradients.chunks_exact(size).zip(&weights).flat_map(|(row, w)| row.iter().map(move |g| g * w)).collect();
+            let scaled: Vec<f64> = gradients
+                .chunks_exact(size)
+                .zip(&weights)
+                .flat_map(|(row, w)| row.iter().map(move |g| g * w))
+                .collect();
             let mut gram = vec![0.0; size * size];
             matmul_tn(&mut gram, &scaled, &gradients, size, weights.len(), size);
             let whole = size + 1;
             let mut matrix = vec![0.0; whole * whole];
             for i in 0..size {
                 for j in 0..=i {
-                    matrix[i * whole + j] = gram[i * size + j] - curvature[entries[i] * self.network.len() + entries[j]];
+                    matrix[i * whole + j] =
+                        gram[i * size + j] - curvature[entries[i] * self.network.len() + entries[j]];
                 }
                 matrix[i * whole + i] += diagonal[i];
             }

@@ -11,7 +11,7 @@ use super::network::Dense;
 use crate::linalg::{add_scaled, dot};
 
 /// Values of a forward pass, layer by layer, examples × units.
-pub(super) struct Pass {
+pub(in super::super) struct Pass {
     /// h_0, …, h_{L−1}.
     pub h: Vec<Vec<f64>>,
     /// z_1, …, z_{L−1}.
@@ -24,7 +24,7 @@ pub(super) struct Pass {
 
 /// Which slopes hidden units have.
 #[derive(Clone, Copy)]
-pub(super) enum Kinks<'a> {
+pub(in super::super) enum Kinks<'a> {
     /// Kinks are rounded off by ε_l.
     Rounded(&'a [f64]),
     /// h = slope · z with given slopes, layer by layer; φ itself where there is none.
@@ -228,5 +228,58 @@ impl Motion {
     /// Entries that can be other than 0.
     fn entries(&self) -> impl Iterator<Item = usize> {
         (0..self.below.len()).chain(self.start..self.start + self.own.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dataset, Targets};
+    use crate::linalg::Matrix;
+    use crate::models::{Activation, ModelSpec};
+    use crate::numeric::Streams;
+
+    #[test]
+    fn derivatives_are_those_of_differences() {
+        let mut stream = Streams::new(5).stream("derivatives");
+        let (rows, cols) = (4, 3);
+        let mut data = vec![0.0; rows * cols];
+        stream.fill_normal(&mut data);
+        let targets = Targets::Classes { labels: vec![0, 1, 2, 1], count: 3 };
+        let data = Dataset::new("small", Matrix { rows, cols, data }, targets, vec![cols]).unwrap();
+        for activation in [Activation::Relu, Activation::LeakyRelu { slope: 0.2 }, Activation::ReluPower { power: 3 }] {
+            let network = Dense::new(&ModelSpec::network(&[4, 3], activation), &data).unwrap();
+            let mut theta = vec![0.0; network.len()];
+            stream.fill_normal(&mut theta);
+            let epsilon = [0.3, 0.2];
+            let lambda: Vec<f64> = (0..network.margins.len()).map(|k| 0.1 + 0.2 * k as f64).collect();
+            let which: Vec<usize> = (0..lambda.len()).collect();
+            // ∇Σ λ q, from the rows
+            let gradient = |theta: &[f64]| {
+                let pass = network.pass(theta, Kinks::Rounded(&epsilon));
+                let mut out = vec![0.0; theta.len()];
+                let rows = network.margin_gradients(theta, &pass, &which);
+                rows.iter().zip(&lambda).for_each(|(row, l)| add_scaled(&mut out, *l, row));
+                out
+            };
+            let value = |theta: &[f64]| dot(&network.margins(theta, &epsilon), &lambda);
+            let pass = network.pass(&theta, Kinks::Rounded(&epsilon));
+            let (own, curvature) = (gradient(&theta), network.curvature(&theta, &pass, &lambda));
+            for entry in 0..theta.len() {
+                let moved = |by: f64| {
+                    let mut theta = theta.clone();
+                    theta[entry] += by;
+                    theta
+                };
+                let (up, down) = (moved(1e-5), moved(-1e-5));
+                let slope = (value(&up) - value(&down)) / 2e-5;
+                assert!((slope - own[entry]).abs() < 1e-6 * (1.0 + slope.abs()), "{slope} {}", own[entry]);
+                let (up, down) = (gradient(&up), gradient(&down));
+                for other in 0..theta.len() {
+                    let (found, bend) = (curvature[entry * theta.len() + other], (up[other] - down[other]) / 2e-5);
+                    assert!((found - bend).abs() < 1e-5 * (1.0 + bend.abs()), "{activation:?}: {found} {bend}");
+                }
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ mod derivatives;
 mod network;
 mod sets;
 
-pub(in super) use network::Dense;
+pub(super) use network::Dense;
 
 use self::barrier::Barrier;
 use self::sets::end;

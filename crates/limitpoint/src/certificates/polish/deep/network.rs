@@ -68,7 +68,8 @@ impl Dense {
                     example,
                     scores: vec![(labels[example], factor), (j, -factor)],
                 };
-                let rows = (0..labels.len()).flat_map(|i| (0..*count).filter(move |j| *j != labels[i]).map(move |j| (i, j)));
+                let rows =
+                    (0..labels.len()).flat_map(|i| (0..*count).filter(move |j| *j != labels[i]).map(move |j| (i, j)));
                 (rows.map(|(i, j)| row(i, j)).collect(), *count)
             }
             Targets::Values(_) => return None,
@@ -95,7 +96,8 @@ impl Dense {
     }
 
     fn reshape(&mut self, outputs: usize) {
-        self.sizes = std::iter::once(self.inputs.cols).chain(self.units.iter().map(Vec::len)).chain([outputs]).collect();
+        self.sizes =
+            std::iter::once(self.inputs.cols).chain(self.units.iter().map(Vec::len)).chain([outputs]).collect();
         self.offsets = vec![0];
         for l in 0..self.layers() {
             self.offsets.push(self.offsets[l] + self.sizes[l] * self.sizes[l + 1]);
@@ -214,8 +216,10 @@ impl Dense {
 
     /// Entries of the flat vector.
     fn full_length(&self) -> usize {
-        let sizes: Vec<usize> =
-            std::iter::once(self.inputs.cols).chain(self.widths.iter().copied()).chain(self.sizes.last().copied()).collect();
+        let sizes: Vec<usize> = std::iter::once(self.inputs.cols)
+            .chain(self.widths.iter().copied())
+            .chain(self.sizes.last().copied())
+            .collect();
         sizes.windows(2).map(|pair| pair[0] * pair[1]).sum()
     }
 

@@ -225,7 +225,8 @@ impl Sets {
                 let (slope, example) = (self.slopes[l][k], k / width);
                 let side = if *z > 0.0 { right } else { left };
                 let outside = self.kinks[l][k] && (slope < left || slope > right);
-                let crossed = !self.kinks[l][k] && before[example] && slope != side && z.abs() > 1e-13 * self.scale(l, &pass.z);
+                let crossed =
+                    !self.kinks[l][k] && before[example] && slope != side && z.abs() > 1e-13 * self.scale(l, &pass.z);
                 if outside {
                     next.kinks[l][k] = false;
                     next.slopes[l][k] = slope.clamp(left, right).round_to(left, right);
