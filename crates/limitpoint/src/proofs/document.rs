@@ -110,8 +110,11 @@ pub fn statement(proof: &Proof, findings: &Findings, model: &ModelSpec) -> Strin
         _ => Vec::new(),
     };
     let width = widths.join(" and ");
-    let kind = match proof.equations {
+    let kind = match &proof.equations {
         super::Equations::L2(_) => format!("; it is {}", findings.kind),
+        super::Equations::Dense(network) if !network.frozen.is_empty() => {
+            "; its frozen layers have the weights that the proof names".to_owned()
+        }
         _ => String::new(),
     };
     format!(

@@ -16,6 +16,7 @@
 //!
 //! A unit whose weights are all 0 meets its conditions whatever the others are, and is left out.
 
+mod forces;
 mod model;
 mod read;
 mod record;

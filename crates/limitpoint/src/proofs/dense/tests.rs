@@ -76,10 +76,8 @@ fn three_layers_powers_classes_and_frozen_layers_are_proven() {
 
 #[test]
 fn the_written_weights_are_the_proven_ones_and_changed_proofs_are_refused() {
-    let (model, data) = (ModelSpec::relu(&[7, 5]), task(1, 1));
-    let found = attempt(&model, &data, 1).or_else(|_| attempt(&model, &task(2, 1), 2));
-    let found = found.unwrap_or_else(|why| panic!("{why}"));
-    let data = if verify(&found.proof, &model, &data).unwrap().is_ok() { data } else { task(2, 1) };
+    let (model, data) = (ModelSpec::relu(&[7, 5]), task(3, 1));
+    let found = attempt(&model, &data, 3).unwrap_or_else(|why| panic!("{why}"));
     let angle = found.network.angle(&model, &data, &found.midpoint).unwrap();
     assert!(angle.hi < 1e-7, "{angle:?}");
     let refused = |proof: &super::super::Proof| verify(proof, &model, &data).unwrap().map(|_| ()).map_err(|r| r.check);
@@ -100,7 +98,7 @@ fn the_written_weights_are_the_proven_ones_and_changed_proofs_are_refused() {
     });
     assert!(refused(&flipped).is_err());
     assert_eq!(refused(&edited(&|network| network.units[0][0] = 99)), Err(Check::Shape));
-    assert_eq!(refused(&edited(&|network| drop(network.margins.pop()))), Err(Check::Shape));
+    assert_eq!(refused(&edited(&|network| network.margins.truncate(network.margins.len() - 1))), Err(Check::Shape));
     assert_eq!(refused(&edited(&|network| network.frozen.push(1.0))), Err(Check::Shape));
     // of other data it is no proof
     assert!(verify(&found.proof, &model, &task(7, 1)).unwrap().is_err());

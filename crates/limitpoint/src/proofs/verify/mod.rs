@@ -5,7 +5,7 @@
 //! | `inclusion` | that a box is mapped into itself |
 //! | `pieces` | sides of neurons and margins of the other examples |
 //! | `round`, `diamond`, `cube` | the equations of ℓ2, ℓ1 and ℓ∞ and what else makes a KKT point |
-//! | `dense` | the equations of dense networks of any depth in ℓ2 |
+//! | `dense`, `dual` | the equations of dense networks of any depth in ℓ2, in numbers that carry a derivative |
 //! | `kind`, `evenness` | which kind of point it is, in ℓ2 |
 //! | `angle` | how far weights of a file are from it |
 
@@ -13,6 +13,7 @@ mod angle;
 mod cube;
 mod dense;
 mod diamond;
+mod dual;
 mod evenness;
 mod inclusion;
 mod kind;
@@ -198,6 +199,11 @@ impl EnclosedNetwork {
                 return Err(ProofError::Weights { found: weights.len(), expected: network.parameters() });
             }
             let trained = network.trained_places();
+            let other = |at: usize| !trained.contains(&at) && !(self.entries[at] == Interval::point(weights[at]));
+            if (0..weights.len()).any(other) {
+                let why = "the frozen layers of these weights are not those of the proof".to_owned();
+                return Err(ProofError::Unsupported { why });
+            }
             let pairs = trained.into_iter().map(|at| (Interval::point(weights[at]), self.entries[at]));
             return Ok(angle::between(&pairs.collect::<Vec<_>>()));
         }

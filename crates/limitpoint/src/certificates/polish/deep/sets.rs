@@ -229,7 +229,7 @@ impl Sets {
                     !self.kinks[l][k] && before[example] && slope != side && z.abs() > 1e-13 * self.scale(l, &pass.z);
                 if outside {
                     next.kinks[l][k] = false;
-                    next.slopes[l][k] = slope.clamp(left, right).round_to(left, right);
+                    next.slopes[l][k] = nearer(slope, left, right);
                 } else if crossed {
                     next.kinks[l][k] = true;
                 } else if !before[example] {
@@ -270,12 +270,6 @@ impl Sets {
 }
 
 /// The nearer of two numbers.
-trait RoundTo {
-    fn round_to(self, left: Self, right: Self) -> Self;
-}
-
-impl RoundTo for f64 {
-    fn round_to(self, left: Self, right: Self) -> Self {
-        if self - left < right - self { left } else { right }
-    }
+fn nearer(x: f64, left: f64, right: f64) -> f64 {
+    if x - left < right - x { left } else { right }
 }
