@@ -20,7 +20,7 @@ const REPAIRS: usize = 15;
 const STEPS: usize = 25;
 /// Added to the diagonal, with the signs of a saddle point: units that share their sides can be turned into each other,
 /// so that the equations are singular along such turns, and their right-hand side is 0 there.
-const TINY: f64 = 1e-10;
+const TINY: f64 = 1e-8;
 
 /// Which margins, kinks and bounds hold with equality, and the point they are tried from.
 #[derive(Clone)]
@@ -140,7 +140,7 @@ impl Sets {
         let (f, a, k) = (free.len(), tight.len(), kinks.len());
         let size = f + usize::from(cube) + a + k;
         let first = f + usize::from(cube);
-        let mut least = f64::INFINITY;
+        let (mut best, mut least) = (self.clone(), f64::INFINITY);
         for step in 0..STEPS {
             let pass = network.pass(&self.theta, Kinks::Given(&self.slopes));
             let rows = network.margin_gradients(&self.theta, &pass, &tight);
@@ -159,10 +159,18 @@ impl Sets {
                 rhs[first + a + at] = -pass.z[l][example * network.sizes[l + 1] + unit];
             }
             let error = max_abs(&rhs);
-            if error <= 2e-15 || !error.is_finite() || error > 1e8 || (step > 6 && error > 0.5 * least) {
+            let ends = error <= 2e-15 || !error.is_finite() || error > 1e8 || (step > 6 && error > 0.5 * least);
+            if ends && least <= error {
+                // rounding moves the last steps
+                *self = best;
+                return least;
+            }
+            if ends {
                 return error;
             }
-            least = least.min(error);
+            if error < least {
+                (best, least) = (self.clone(), error);
+            }
             let curvature = network.curvature(&self.theta, &pass, &self.lambda);
             let mut matrix = vec![0.0; size * size];
             for (i, &e) in free.iter().enumerate() {
