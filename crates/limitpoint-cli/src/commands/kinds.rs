@@ -62,14 +62,14 @@ fn group(run: &str) -> String {
 /// The table, in aligned columns that Markdown reads too.
 pub fn table(rows: &[Row]) -> String {
     let first = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0).max(4);
-    let mut out = format!("| {:first$} | runs |", "runs");
+    let mut out = format!("| {:first$} | seeds |", "runs");
     KINDS.iter().for_each(|(kind, _)| out += &format!(" {kind} |"));
     out += " least share proven |\n";
-    out += &format!("|{:-<1$}|------|", "", first + 2);
+    out += &format!("|{:-<1$}|-------|", "", first + 2);
     KINDS.iter().for_each(|(kind, _)| out += &format!("{:-<1$}|", "", kind.len() + 2));
     out += "--------------------|\n";
     for row in rows {
-        out += &format!("| {:first$} | {:4} |", row.name, row.counts.iter().sum::<usize>());
+        out += &format!("| {:first$} | {:5} |", row.name, row.counts.iter().sum::<usize>());
         row.counts.iter().zip(KINDS).for_each(|(count, (kind, _))| out += &format!(" {count:>0$} |", kind.len()));
         out += &format!(" {:16.2} % |\n", 100.0 * row.share);
     }
