@@ -10,7 +10,7 @@ use home::Home;
 use limitpoint::certificates::{PolishSettings, polish};
 use limitpoint::data::{CircleTeacher, Dataset, Targets};
 use limitpoint::linalg::Matrix;
-use limitpoint::models::ModelSpec;
+use limitpoint::models::{Activation, ModelSpec};
 use limitpoint::norms::NormSpec;
 use limitpoint::numeric::{RandomStream, Streams};
 use limitpoint::proofs::{Attempt, Equations, Proof, prove, verify};
@@ -71,7 +71,7 @@ fn what_is_proven_here_is_proven_with_arb_and_nothing_that_arb_rejects() {
     assert_eq!(answers.len(), honest.len() + corrupted.len());
     let (mut still, mut rejected) = (0, 0);
     for (k, (case, peer)) in honest.iter().chain(&corrupted).zip(&answers).enumerate() {
-        let own = verify(&case.proof, &case.model, &case.data).expect("a network of two layers");
+        let own = verify(&case.proof, &case.model, &case.data).expect("a network that proofs are about");
         if k < honest.len() {
             assert!(own.is_ok() && peer.holds, "{}: {own:?} {}", case.what, peer.why);
         }
@@ -104,7 +104,22 @@ fn honest_cases() -> Vec<Case> {
         }
         cases.extend(proven(&random_labels(seed), &ModelSpec::relu(&[16]), "gradient", &NormSpec::L2, seed));
     }
-    assert!(cases.len() >= 8, "only {} networks were proven", cases.len());
+    let dense = cases.len();
+    for seed in 1..4 {
+        let norm = NormSpec::L2;
+        let squared = ModelSpec::network(&[8], Activation::ReluPower { power: 2 });
+        cases.extend(proven(&random_labels(seed), &squared, "gradient", &norm, seed));
+        cases.extend(proven(&random_labels(seed), &ModelSpec::relu(&[7, 5]), "gradient", &norm, seed));
+        cases.extend(proven(&three_classes(seed), &ModelSpec::relu(&[7]), "gradient", &norm, seed));
+        let mut frozen = ModelSpec::relu(&[12]);
+        if let ModelSpec::Network { frozen, .. } = &mut frozen {
+            *frozen = vec![1];
+        }
+        cases.extend(proven(&random_labels(seed), &frozen, "gradient", &norm, seed));
+    }
+    let dense = cases.len() - dense;
+    assert!(dense >= 6, "only {dense} dense networks of 12 were proven");
+    assert!(cases.len() >= 14, "only {} networks were proven", cases.len());
     cases
 }
 
@@ -116,6 +131,18 @@ fn random_labels(seed: u64) -> Dataset {
     stream.fill_normal(&mut labels);
     let labels = labels.iter().map(|y| y.signum()).collect();
     Dataset::new("random", Matrix { rows, cols, data }, Targets::Binary(labels), vec![cols]).expect("data")
+}
+
+/// Three thirds of the plane.
+fn three_classes(seed: u64) -> Dataset {
+    let mut stream = Streams::new(seed).stream("three classes");
+    let (rows, cols) = (18, 2);
+    let mut data = vec![0.0; rows * cols];
+    stream.fill_normal(&mut data);
+    let label = |point: &[f64]| ((point[1].atan2(point[0]) / std::f64::consts::TAU + 0.5) * 3.0) as usize % 3;
+    let labels = data.chunks_exact(cols).map(label).collect();
+    let targets = Targets::Classes { labels, count: 3 };
+    Dataset::new("thirds", Matrix { rows, cols, data }, targets, vec![cols]).expect("data")
 }
 
 fn proven(data: &Dataset, model: &ModelSpec, optimiser: &str, norm: &NormSpec, seed: u64) -> Option<Case> {
@@ -184,16 +211,15 @@ fn corrupted(case: &Case, k: usize, stream: &mut RandomStream) -> Option<Case> {
             "moved data"
         }
         10 => {
-            let mut labels = data.signs().expect("labels").to_vec();
-            let flipped = pick(labels.len());
-            labels[flipped] = -labels[flipped];
-            data = Dataset::new(
-                "flipped",
-                data.dense().expect("dense").into_owned(),
-                Targets::Binary(labels),
-                data.input_shape.clone(),
-            )
-            .expect("data");
+            let flipped = pick(data.len());
+            let mut targets = data.targets.clone();
+            match &mut targets {
+                Targets::Classes { labels, count } => labels[flipped] = (labels[flipped] + 1) % *count,
+                Targets::Binary(labels) | Targets::Values(labels) => labels[flipped] = -labels[flipped],
+            }
+            data =
+                Dataset::new("flipped", data.dense().expect("dense").into_owned(), targets, data.input_shape.clone())
+                    .expect("data");
             "a flipped label"
         }
         11 => {
@@ -246,6 +272,7 @@ fn edit_sides(equations: &mut Equations, at: usize, from: char, to: char) {
         Equations::L2(bundles) => edit(&mut bundles[at].sides),
         Equations::L1(bundles) => edit(&mut bundles[at].sides),
         Equations::Linf(cube) => edit(&mut cube.neurons[at].sides),
+        Equations::Dense(network) => edit(network.sides.iter_mut().flatten().nth(at).expect("a unit")),
     }
 }
 
@@ -255,6 +282,9 @@ fn edit_signs(equations: &mut Equations, at: usize) {
         Equations::L2(bundles) => bundles[at].sign *= -1,
         Equations::L1(bundles) => bundles[at].sign *= -1,
         Equations::Linf(cube) => cube.neurons[at].outer *= -1.0,
+        // there are no signs: another margin, or another unit
+        Equations::Dense(network) if at % 2 == 0 => network.margins[0] += 1,
+        Equations::Dense(network) => network.units[0][0] += 1,
     }
 }
 
@@ -263,6 +293,7 @@ fn neurons(equations: &Equations) -> usize {
         Equations::L2(bundles) => bundles.len(),
         Equations::L1(bundles) => bundles.len(),
         Equations::Linf(cube) => cube.neurons.len(),
+        Equations::Dense(network) => network.units.iter().map(Vec::len).sum(),
     }
 }
 
@@ -270,8 +301,15 @@ fn neurons(equations: &Equations) -> usize {
 fn line(case: &Case) -> String {
     let inputs = case.data.dense().expect("dense");
     let rows: Vec<&[f64]> = (0..inputs.rows).map(|i| inputs.row(i)).collect();
-    let ModelSpec::Network { widths, .. } = &case.model else { panic!("a network") };
-    let labels = case.data.signs().expect("labels");
-    json!({ "x": rows, "y": labels, "slope": 0.0, "width": widths[0], "factor": [1, 1], "proof": case.proof })
-        .to_string()
+    let ModelSpec::Network { widths, activation, frozen, .. } = &case.model else { panic!("a network") };
+    let (labels, classes): (Vec<f64>, usize) = match &case.data.targets {
+        Targets::Classes { labels, count } => (labels.iter().map(|label| *label as f64).collect(), *count),
+        _ => (case.data.signs().expect("labels").to_vec(), 1),
+    };
+    let trained: Vec<bool> = (1..=widths.len() + 1).map(|layer| !frozen.contains(&layer)).collect();
+    json!({
+        "x": rows, "y": labels, "slope": 0.0, "width": widths[0], "factor": [1, 1], "proof": case.proof,
+        "widths": widths, "power": activation.degree(), "trained": trained, "classes": classes,
+    })
+    .to_string()
 }

@@ -257,6 +257,7 @@ impl Run {
         let method = match polished.method {
             PolishMethod::Cells => "convex problems",
             PolishMethod::Curved => "Newton systems",
+            PolishMethod::Barrier => "barrier problems",
             PolishMethod::Tangent => "tangent problems",
         };
         let answer = json!({

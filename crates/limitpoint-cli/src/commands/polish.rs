@@ -84,6 +84,7 @@ fn method(method: PolishMethod) -> &'static str {
     match method {
         PolishMethod::Cells => "convex problems",
         PolishMethod::Curved => "Newton systems",
+        PolishMethod::Barrier => "barrier problems",
         PolishMethod::Tangent => "tangent problems",
     }
 }

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use limitpoint::certificates::{CertificateError, PolishError};
-use limitpoint::experiments::{ProveOptions, ProvedRun, RunError, prove_run, run_folders};
+use limitpoint::experiments::{ProveOptions, ProvedRun, RunError, prove_run, run_folders, write_atomically};
 use limitpoint::norms::NormSpec;
 use limitpoint::proofs::ProofDocument;
 use serde_json::{Value, json};
 
 use super::data::data_folder;
-use super::{print, say};
+use super::{kinds, print, say};
 use crate::args::Format;
 use crate::outcome::NO;
 
@@ -30,6 +30,12 @@ pub struct Prove {
     /// How many leaves the search may open that decides whether a point is the global maximum; 0 leaves it out.
     #[arg(long, value_name = "COUNT", default_value_t = ProveOptions::default().leaves, value_parser = leaves())]
     pub leaves: usize,
+    /// Print how many runs led to which kind of point, instead of one run after the other.
+    #[arg(long)]
+    pub table: bool,
+    /// Draw that table as an SVG file.
+    #[arg(long, value_name = "FILE")]
+    pub figure: Option<PathBuf>,
     /// Folder with data sets and data files, where those of the run are not found; LIMITPOINT_DATA otherwise.
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
@@ -54,23 +60,32 @@ pub fn run(arguments: &Prove) -> anyhow::Result<ExitCode> {
     };
     let folders = run_folders(&arguments.run)?;
     let (mut text, mut output, mut all) = (String::new(), Vec::new(), true);
+    let (mut proven, mut missing) = (Vec::new(), Vec::new());
     for folder in &folders {
         match prove_run(folder, &options) {
             Ok(run) => {
                 all &= run.outcome.is_ok();
                 text += &describe(&run);
                 output.push(answer(&run));
+                proven.push(run);
             }
             // of several runs, one that cannot be asked does not keep the others from being proven
             Err(error) if folders.len() > 1 && goes_on(&error) => {
                 say(&format!("{}: {error}", folder.display()));
+                missing.push(folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()));
                 all = false;
             }
             Err(error) => return Err(error.into()),
         }
     }
+    let rows = kinds::count(&proven, &missing);
+    if let Some(path) = &arguments.figure {
+        write_atomically(path, kinds::figure(&rows).as_bytes())?;
+        say(&path.display().to_string());
+    }
     match arguments.format {
         Format::Json => print(&(serde_json::to_string_pretty(&output)? + "\n"))?,
+        Format::Text if arguments.table => print(&kinds::table(&rows))?,
         Format::Text => print(&text)?,
     }
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(NO) })

@@ -1,6 +1,7 @@
 """Checks proofs of KKT points with Arb balls, from data alone; shares nothing with the program.
 
 One case per line of a file: {"x": rows, "y": labels, "slope": alpha, "width": units, "factor": [numerator, denominator], "proof": the proof}.
+Cases of dense networks have also "widths", "power", "trained" (one per matrix), and class numbers as labels if "classes" is above 1.
 One answer per line: {"holds": bool, "why": text, "margin": [lo, hi], "kind": text}.
 """
 import json
@@ -447,10 +448,172 @@ def cube_point(p, proof, cube):
     return margin, "undecided"
 
 
+class Moving:
+    """A ball with its derivatives along the unknowns, those that are not 0."""
+
+    def __init__(self, value, along=None):
+        self.value, self.along = value, along or {}
+
+    def __add__(self, other):
+        along = dict(self.along)
+        for u, d in other.along.items():
+            along[u] = along[u] + d if u in along else d
+        return Moving(self.value + other.value, along)
+
+    def __mul__(self, other):
+        along = {u: d * other.value for u, d in self.along.items()}
+        for u, d in other.along.items():
+            d = d * self.value
+            along[u] = along[u] + d if u in along else d
+        return Moving(self.value * other.value, along)
+
+
+def dense_point(case, proof, q):
+    """theta - sum lambda grad q + sum eta G theta = 0, active margins 1, kinks 0, turns fixed; see the module `dense`."""
+    power, slope, widths, trained = case["power"], case["slope"], case["widths"], case["trained"]
+    outputs = case["classes"]
+    x, y = [[ball(v) for v in row] for row in case["x"]], case["y"]
+    need(0 <= slope < 1 and (power == 1 or slope == 0), "activation")
+    margins = []
+    for i in range(len(x)):
+        if outputs == 1:
+            margins.append((i, ((0, int(y[i])),)))
+        else:
+            margins += [(i, ((int(y[i]), 1), (c, -1))) for c in range(outputs) if c != int(y[i])]
+    active, tight, units, sides, turns = proof["active"], q["margins"], q["units"], q["sides"], q.get("turns", [])
+    need(tight and tight == sorted(set(tight)) and 0 <= tight[0] and tight[-1] < len(margins), "active margins")
+    need(active == sorted({margins[k][0] for k in tight}), "active examples")
+    need(len(units) == len(sides) == len(widths), "layers")
+    hidden = len(widths)
+    may_die = [trained[l] and trained[l + 1] for l in range(hidden)]
+    for l in range(hidden):
+        need(units[l] == sorted(set(units[l])) and all(0 <= u < widths[l] for u in units[l]), "units")
+        need(may_die[l] or len(units[l]) == widths[l], "a unit beside a frozen layer")
+        need(len(sides[l]) == len(units[l]) and all(len(s) == len(active) and set(s) <= set("+-0") for s in sides[l]), "sides")
+    kinks = [(l, u, i) for l in range(hidden) for u, s in enumerate(sides[l]) for i in range(len(active)) if s[i] == "0"]
+    need(power == 1 or not (kinks or turns), "a power has no kinks")
+    sizes = [len(x[0])] + [len(u) for u in units] + [outputs]
+    number, frozen = {}, iter(q.get("frozen", []))
+    constant = {}
+    for l in range(hidden + 1):
+        for r in range(sizes[l + 1]):
+            for c in range(sizes[l]):
+                if trained[l]:
+                    number[l, r, c] = len(number)
+                else:
+                    constant[l, r, c] = ball(next(frozen, float("nan")))
+    need(next(frozen, None) is None, "frozen weights")
+    free = len(number)
+    multiplier = {k: free + t for t, k in enumerate(tight)}
+    bend = {k: free + len(tight) + t for t, k in enumerate(kinks)}
+    first = free + len(tight) + len(kinks)
+    n = first + len(turns)
+    need(len(proof["midpoint"]) == n, "unknowns")
+    pairs = []
+    for t in turns:
+        l, (a, b) = t["layer"], t["units"]
+        need(a != b and may_die[l] and sides[l][a] == sides[l][b], "turn")
+        own = [(number[l, a, c], number[l, b, c]) for c in range(sizes[l])]
+        pairs.append(own + [(number[l + 1, r, a], number[l + 1, r, b]) for r in range(sizes[l + 2])])
+    middle = [ball(v) for v in proof["midpoint"]]
+
+    def lines(z):
+        still = lambda v: Moving(arb(v))
+        weight = lambda *e: z[number[e]] if e in number else Moving(constant[e])
+        total = lambda terms: sum(terms, still(0))
+        force = {u: still(0) for u in range(free)}
+        level, level_of = {}, {}
+        for i, example in enumerate(active):
+            h, slopes = [[Moving(v) for v in x[example]]], []
+            for l in range(hidden + 1):
+                own = [total(weight(l, r, c) * h[l][c] for c in range(sizes[l])) for r in range(sizes[l + 1])]
+                if l == hidden:
+                    scores = own
+                    break
+                h.append([]), slopes.append([])
+                for u, v in enumerate(own):
+                    letter = sides[l][u][i]
+                    if letter == "0":
+                        s = z[bend[l, u, i]]
+                        level[l, u, i] = v
+                    elif power == 1:
+                        s = still(1 if letter == "+" else slope)
+                    else:
+                        s = still(0)
+                        if letter == "+":
+                            below = still(1)
+                            for _ in range(power - 1):
+                                below = below * v
+                            h[-1].append(below * v), slopes[-1].append(below * still(power))
+                            continue
+                    h[-1].append(s * v), slopes[-1].append(s)
+            back = [still(0)] * outputs
+            for k in tight:
+                if margins[k][0] == example:
+                    level_of[k] = total(scores[o] * still(c) for o, c in margins[k][1])
+                    for o, c in margins[k][1]:
+                        back[o] = back[o] + z[multiplier[k]] * still(c)
+            for l in range(hidden, -1, -1):
+                for r in range(sizes[l + 1]):
+                    for c in range(sizes[l]):
+                        if trained[l]:
+                            force[number[l, r, c]] = force[number[l, r, c]] + back[r] * h[l][c]
+                if l:
+                    back = [total(weight(l, r, c) * back[r] for r in range(sizes[l + 1])) * slopes[l - 1][c] for c in range(sizes[l])]
+        out = [z[u] + force[u] * still(-1) for u in range(free)]
+        fixed = []
+        for g, own in enumerate(pairs):
+            sum_ = still(0)
+            for a, b in own:
+                out[a] = out[a] + z[first + g] * z[b] * still(-1)
+                out[b] = out[b] + z[first + g] * z[a]
+                sum_ = sum_ + Moving(middle[a]) * z[b] + Moving(-middle[b]) * z[a]
+            fixed.append(sum_)
+        return out + [level_of[k] + still(-1) for k in tight] + [level[k] for k in kinks] + fixed
+
+    def residual(z):
+        return [line.value for line in lines([Moving(v) for v in z])]
+
+    def jacobian(z):
+        rows = lines([Moving(v, {u: arb(1)}) for u, v in enumerate(z)])
+        return [[row.along.get(u, arb(0)) for u in range(n)] for row in rows]
+
+    z = krawczyk(proof, residual, jacobian)
+    need(all(z[u] > 0 for u in multiplier.values()), "multipliers")
+    need(all(z[u] > ball(slope) and z[u] < 1 for u in bend.values()), "slopes")
+    weight = lambda *e: z[number[e]] if e in number else constant[e]
+    for example in range(len(x)):
+        h = x[example]
+        for l in range(hidden + 1):
+            own = [dot([weight(l, r, c) for c in range(sizes[l])], h) for r in range(sizes[l + 1])]
+            if l == hidden:
+                break
+            if example in active:
+                for u, v in enumerate(own):
+                    fine = {"+": v > 0, "-": v < 0, "0": v.contains(0)}[sides[l][u][active.index(example)]]
+                    need(fine, f"side of example {example}")
+            h = [phi(v, ball(slope)) for v in own]
+            if power > 1:
+                h = [v.max(arb(0)) ** power for v in h]
+        for k, (i, terms) in enumerate(margins):
+            twin = any(case["x"][i] == case["x"][margins[m][0]] and terms == margins[m][1] for m in tight)
+            if i == example and k not in tight and not twin:
+                need(sum((own[o] * c for o, c in terms), arb(0)) > 1, f"margin of example {i}")
+    degree = 0
+    for l, is_trained in enumerate(trained):
+        degree = (degree * power if l else 0) + int(is_trained)
+    size = sum((z[u] * z[u] for u in range(free)), arb(0)).sqrt()
+    return 1 / size**degree, "undecided"
+
+
 def answer(case):
     try:
-        p, proof = Problem(case), case["proof"]
+        proof = case["proof"]
         (name, equations), = proof["equations"].items()
+        if name == "dense":
+            margin, what = dense_point(case, proof, equations)
+            return {"holds": True, "why": "", "margin": [float(margin.lower()), float(margin.upper())], "kind": what}
+        p = Problem(case)
         margin, what = {"l2": round_point, "l1": diamond_point, "linf": cube_point}[name](p, proof, equations)
         margin = margin * case["factor"][0] / case["factor"][1]
         return {"holds": True, "why": "", "margin": [float(margin.lower()), float(margin.upper())], "kind": what}

@@ -105,12 +105,16 @@ pub fn statement(proof: &Proof, findings: &Findings, model: &ModelSpec) -> Strin
         "l2" => "ℓ2",
         _ => "ℓ∞",
     };
-    let width = match model {
-        ModelSpec::Network { widths, .. } => widths.first().copied().unwrap_or(0),
-        _ => 0,
+    let widths: Vec<String> = match model {
+        ModelSpec::Network { widths, .. } => widths.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
     };
-    let kind = match proof.equations {
+    let width = widths.join(" and ");
+    let kind = match &proof.equations {
         super::Equations::L2(_) => format!("; it is {}", findings.kind),
+        super::Equations::Dense(network) if !network.frozen.is_empty() => {
+            "; its frozen layers have the weights that the proof names".to_owned()
+        }
         _ => String::new(),
     };
     format!(

@@ -146,19 +146,22 @@ fn distance_from_identity(inverse: &[f64], jacobian: &[Interval], size: usize) -
     let spread: Vec<f64> =
         jacobian.iter().zip(&middle).map(|(x, m)| (x.hi - m).next_up().max((m - x.lo).next_up())).collect();
     let absolute = |v: &[f64]| -> Vec<f64> { v.iter().map(|x| x.abs()).collect() };
-    let (sizes, lengths) = (absolute(inverse), absolute(&middle));
+    let sizes = absolute(inverse);
+    let n = (size + 4) as f64 * UNIT;
+    let gamma = n / (1.0 - n) * (1.0 + 4.0 * UNIT);
+    // |C|·spread and γ|C||M| in one product
+    let spread: Vec<f64> =
+        spread.iter().zip(&middle).map(|(s, m)| (s + gamma * m.abs()) * (1.0 + 4.0 * UNIT)).collect();
     let product = |a: &[f64], b: &[f64]| {
         let mut out = vec![0.0; size * size];
         matmul(&mut out, a, b, size, size, size);
         out
     };
-    let (centre, wide, rounded) = (product(inverse, &middle), product(&sizes, &spread), product(&sizes, &lengths));
-    let n = (size + 4) as f64 * UNIT;
-    let gamma = n / (1.0 - n) * (1.0 + 4.0 * UNIT);
+    let (centre, wide) = (product(inverse, &middle), product(&sizes, &spread));
     let entry = |at: usize| {
         let one = if at / size == at % size { 1.0 } else { 0.0 };
         // sums of few positive terms, each off by at most γ of itself
-        let sum = (one - centre[at]).abs() * (1.0 + 4.0 * UNIT) + wide[at] + gamma * rounded[at];
+        let sum = (one - centre[at]).abs() * (1.0 + 4.0 * UNIT) + wide[at];
         let sum = sum * (1.0 + 4.0 * gamma) + 1e-290;
         if sum.is_nan() { f64::INFINITY } else { sum }
     };

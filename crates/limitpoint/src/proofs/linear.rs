@@ -1,6 +1,6 @@
 //! Dense linear algebra in plain doubles: nothing here has to be exact, since what is made of it is proven afterwards.
 
-use crate::linalg::{Eigen, dot, norm2};
+use crate::linalg::{Eigen, dot, invert, norm2};
 
 /// Eigenvalues below this share of the largest count as 0.
 const RANK: f64 = 1e-14;
@@ -15,34 +15,14 @@ pub(super) fn inverse(a: &[f64], size: usize) -> Result<Vec<f64>, usize> {
     if let Some(row) = scales.iter().position(|s| !(*s > 0.0 && s.is_finite())) {
         return Err(row);
     }
-    let wide = 2 * size;
-    let mut work = vec![0.0; size * wide];
-    for i in 0..size {
-        for j in 0..size {
-            work[i * wide + j] = a[i * size + j] / scales[i];
-        }
-        work[i * wide + size + i] = 1.0 / scales[i];
+    let scaled: Vec<f64> =
+        a.chunks_exact(size.max(1)).zip(&scales).flat_map(|(row, s)| row.iter().map(move |x| x / s)).collect();
+    let (mut inverse, pivots) = invert(&scaled, size);
+    if let Some(k) = pivots.iter().position(|pivot| pivot.is_nan() || pivot.abs() <= SINGULAR) {
+        return Err(k);
     }
-    for k in 0..size {
-        let best =
-            (k..size).max_by(|&i, &j| work[i * wide + k].abs().total_cmp(&work[j * wide + k].abs())).unwrap_or(k);
-        let pivot = work[best * wide + k];
-        if pivot.is_nan() || pivot.abs() <= SINGULAR {
-            return Err(k);
-        }
-        for j in 0..wide {
-            work.swap(k * wide + j, best * wide + j);
-        }
-        let row: Vec<f64> = work[k * wide..(k + 1) * wide].iter().map(|x| x / pivot).collect();
-        for (i, other) in work.chunks_exact_mut(wide).enumerate() {
-            let factor = other[k];
-            if i != k && factor != 0.0 {
-                other[k..].iter_mut().zip(&row[k..]).for_each(|(x, y)| *x -= factor * y);
-            }
-        }
-        work[k * wide..(k + 1) * wide].copy_from_slice(&row);
-    }
-    Ok(work.chunks_exact(wide).flat_map(|row| row[size..].iter().copied()).collect())
+    inverse.chunks_exact_mut(size.max(1)).for_each(|row| row.iter_mut().zip(&scales).for_each(|(x, s)| *x /= s));
+    Ok(inverse)
 }
 
 /// The shortest x that minimises ‖Ax − b‖ for a symmetric A ≥ 0.

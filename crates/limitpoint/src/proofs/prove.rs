@@ -3,6 +3,7 @@
 //! Nothing counts as proven before `verify`, which shares no code with what is here, has said so.
 
 use super::bundles::bundles;
+use super::dense::{self, DenseModel};
 use super::krawczyk::{Miss, Zero, include, newton};
 use super::network::{Active, Neuron, READINGS, Reading, Side, TwoLayer};
 use super::record::{Equations, Proof, RoundBundle, letters};
@@ -11,7 +12,7 @@ use super::system::System;
 use super::system_l1::DiamondSystem;
 use super::system_l2::RoundSystem;
 use super::system_linf::CubeSystem;
-use super::verify::{EnclosedNetwork, Findings, Point, existence, judged};
+use super::verify::{EnclosedNetwork, Findings, Point, dense_point, existence, judged, judged_dense};
 use super::{Check, ProofError, Refusal};
 use crate::data::Dataset;
 use crate::linalg::norm2;
@@ -69,7 +70,11 @@ pub fn prove(
     norm: &NormSpec,
     leaves: usize,
 ) -> Result<Attempt, ProofError> {
-    let network = TwoLayer::new(model, data)?;
+    let network = match TwoLayer::new(model, data) {
+        Ok(network) => network,
+        // not one of the networks whose neurons decouple
+        Err(_) => return prove_dense(&DenseModel::new(model, data)?, weights, norm),
+    };
     if weights.len() != network.parameters() {
         return Err(ProofError::Weights { found: weights.len(), expected: network.parameters() });
     }
@@ -99,6 +104,38 @@ pub fn prove(
                     }
                     Err(refusal) => drop(first.get_or_insert(refusal)),
                 }
+            }
+            Ok(None) => {}
+            Err(refusal) => drop(first.get_or_insert(refusal)),
+        }
+    }
+    let nothing = || Refusal::new(Check::Convergence, "no reading of the weights has equations");
+    Ok(Attempt::Refused(first.unwrap_or_else(nothing)))
+}
+
+/// The same for a dense network, on all its weights.
+fn prove_dense(model: &DenseModel, weights: &[f64], norm: &NormSpec) -> Result<Attempt, ProofError> {
+    if weights.len() != model.parameters() {
+        return Err(ProofError::Weights { found: weights.len(), expected: model.parameters() });
+    }
+    if norm.exponent() != Some(2.0) {
+        return Err(ProofError::Unsupported { why: "networks of this kind are proven in ℓ2 only".to_owned() });
+    }
+    let (mut first, mut seen): (Option<Refusal>, Vec<Equations>) = (None, Vec::new());
+    for reading in &READINGS {
+        let found = dense::attempt(model, weights, reading, |system, start, read| {
+            let equations = Equations::Dense(read.record.clone());
+            if seen.contains(&equations) {
+                return Ok(None);
+            }
+            seen.push(equations.clone());
+            enclose(system, start, &read.active, equations, |_| 0, |proof| dense_point(proof, model)).map(Some)
+        });
+        match found {
+            Ok(Some((proof, point))) => {
+                let (findings, enclosed) = judged_dense(&proof, model, point);
+                let midpoint = enclosed.middle(model, weights);
+                return Ok(Attempt::Proven(Box::new(Proven { proof, findings, network: enclosed, midpoint })));
             }
             Ok(None) => {}
             Err(refusal) => drop(first.get_or_insert(refusal)),
@@ -148,29 +185,29 @@ fn round(network: &TwoLayer, active: &Active) -> Result<(Proof, Point), Refusal>
     };
     let equations = Equations::L2((0..bundles.len()).map(record).collect());
     let unit = |c: usize| active.live[bundles[c].members[0]].unit;
-    enclose(&system, &start, network, &active.examples, equations, unit)
+    enclose(&system, &start, &active.examples, equations, unit, |proof| existence(proof, network))
 }
 
 fn diamond(network: &TwoLayer, active: &Active) -> Result<(Proof, Point), Refusal> {
     let (system, start, records) = DiamondSystem::new(network, active);
     let units: Vec<usize> = records.iter().map(|record| record.units[0]).collect();
-    enclose(&system, &start, network, &active.examples, Equations::L1(records), |c| units[c])
+    enclose(&system, &start, &active.examples, Equations::L1(records), |c| units[c], |proof| existence(proof, network))
 }
 
 fn cube(network: &TwoLayer, active: &Active) -> Result<(Proof, Point), Refusal> {
     let (system, start, record) = CubeSystem::new(network, active)?;
     let units: Vec<usize> = system.units();
-    enclose(&system, &start, network, &active.examples, Equations::Linf(record), |c| units[c])
+    enclose(&system, &start, &active.examples, Equations::Linf(record), |c| units[c], |proof| existence(proof, network))
 }
 
 /// Newton, a box, and the judge's word that it holds a KKT point.
 fn enclose(
     system: &impl System,
     start: &[f64],
-    network: &TwoLayer,
     examples: &[usize],
     equations: Equations,
     unit: impl Fn(usize) -> usize,
+    check: impl Fn(&Proof) -> Result<Point, Refusal>,
 ) -> Result<(Proof, Point), Refusal> {
     let blame = |miss: Miss| {
         let (check, k, why) = match miss {
@@ -197,7 +234,7 @@ fn enclose(
         let Zero { midpoint, inverse } = zero.clone();
         let proof =
             Proof { active: examples.to_vec(), equations: equations.clone(), midpoint, radius, inverse, sphere: None };
-        match existence(&proof, network) {
+        match check(&proof) {
             Ok(point) => return Ok((proof, point)),
             Err(found) if found.check == Check::Inclusion => refusal = Some(found),
             Err(found) => return Err(found),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::dense::DenseNetwork;
 use super::network::Side;
 use super::sphere::SphereCover;
 use crate::norms::NormSpec;
@@ -35,6 +36,8 @@ pub enum Equations {
     L1(Vec<DiamondBundle>),
     /// Unknowns λ, μ, corrections of w, margin; see `system_linf`.
     Linf(CubeNetwork),
+    /// Unknowns θ, λ, slopes, turns; see `dense`. In ℓ2.
+    Dense(DenseNetwork),
 }
 
 /// Neurons that share a direction, in ℓ2.
@@ -101,7 +104,7 @@ impl Equations {
     /// The norm.
     pub fn norm(&self) -> NormSpec {
         match self {
-            Self::L2(_) => NormSpec::L2,
+            Self::L2(_) | Self::Dense(_) => NormSpec::L2,
             Self::L1(_) => NormSpec::L1,
             Self::Linf(_) => NormSpec::Linf,
         }

@@ -100,8 +100,8 @@ impl std::fmt::Display for Refusal {
 pub enum ProofError {
     /// A model or data of another kind.
     #[error(
-        "{why}; proofs are about networks of one hidden layer with ReLU or leaky ReLU, two classes, biases in the first \
-         layer at most, and nothing frozen"
+        "{why}; proofs are about dense networks with ReLU, its powers or leaky ReLU, and biases in the first layer at most, and \
+         those of one hidden layer in ℓ1 and ℓ∞ only with two classes, no power and nothing frozen"
     )]
     Unsupported {
         /// Why.

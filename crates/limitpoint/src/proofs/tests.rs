@@ -208,7 +208,8 @@ fn what_cannot_be_asked_is_an_error_with_the_reason() {
         prove(model, &data, weights, norm, 0).expect_err("an error").to_string()
     };
     assert!(error(&ModelSpec::Linear, &weights, &NormSpec::L2).contains("no network"));
-    assert!(error(&deep, &weights, &NormSpec::L2).contains("one hidden layer"));
+    assert!(error(&deep, &weights, &NormSpec::L2).contains("18 weights"));
+    assert!(error(&deep, &[1.0; 18], &NormSpec::L1).contains("ℓ2 only"));
     assert!(error(&network(3, Activation::Quadratic, Biases::None), &weights, &NormSpec::L2).contains("activation"));
     assert!(error(&network(3, Activation::Relu, Biases::All), &weights, &NormSpec::L2).contains("biases"));
     assert!(error(&relu, &weights, &NormSpec::Spectral).contains("l1, l2 or linf"));

@@ -354,7 +354,7 @@ impl State {
 }
 
 /// The T in (0, min q) with T Σ μ/(q_i − T) = 1, by Newton's method on the reciprocal inside a bracket.
-fn best_level(margins: &[f64], mu: f64) -> f64 {
+pub(super) fn best_level(margins: &[f64], mu: f64) -> f64 {
     let smallest = margins.iter().copied().fold(f64::INFINITY, f64::min);
     let (mut low, mut high) = (0.0, smallest);
     let mut level = smallest / (1.0 + mu);

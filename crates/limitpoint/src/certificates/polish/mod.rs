@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | two layers, piecewise linear, ℓ1, ℓ2, ℓ∞ | convex problems from cell to cell, then equations of the active set | `majorise`, `cell`, `finish` |
 //! | two layers, powers of ReLU, ℓ1, ℓ2, ℓ∞ | one nonconvex interior point method | `curved` |
+//! | dense networks of any depth, several classes, frozen layers, ℓ2, ℓ∞ | barriers with rounded kinks, then equations of the active set | `deep` |
 //! | any other model or norm | tangent problems and line searches | `descend` |
 //!
 //! Neurons that end with no weight are *pruned*: both their weights are 0, where their conditions hold trivially.
@@ -17,6 +18,7 @@ mod cell;
 mod curved;
 mod curved_system;
 mod curved_terms;
+mod deep;
 mod descend;
 mod factor;
 mod finish;
@@ -72,6 +74,8 @@ pub enum PolishMethod {
     Cells,
     /// One nonconvex problem.
     Curved,
+    /// Barrier problems with rounded kinks.
+    Barrier,
     /// Tangent problems with line searches.
     Tangent,
 }
@@ -186,6 +190,13 @@ pub fn polish(
     let outcome = match (Shallow::new(spec, data), Ball::of(norm)) {
         (Some(shallow), Some(ball)) if shallow.activation.degree() == 1 => cells(&shallow, ball, params, settings),
         (Some(shallow), Some(ball)) => curved(&shallow, ball, params, settings),
+        (None, Some(ball)) if ball != Ball::Diamond => {
+            let deep = deep::Dense::new(spec, data).map(|dense| deep::deep(dense, ball, params, settings));
+            match deep.filter(|outcome| !outcome.candidates.is_empty()) {
+                Some(outcome) => outcome,
+                None => descend::descend(&mut *model, data, params, &geometry, &mut *measure, settings)?,
+            }
+        }
         _ => descend::descend(&mut *model, data, params, &geometry, &mut *measure, settings)?,
     };
     let size = measure.value(params);

@@ -23,6 +23,11 @@ pub(super) fn angle(exact: &[EnclosedNeuron], weights: &[Neuron]) -> Interval {
             None => pairs.extend(own.into_iter().map(|w| (w, Interval::ZERO))),
         }
     }
+    between(&pairs)
+}
+
+/// The angle between two vectors, entry by entry.
+pub(super) fn between(pairs: &[(Interval, Interval)]) -> Interval {
     let length =
         |pick: fn(&(Interval, Interval)) -> Interval| enclosed_sum(pairs.iter().map(|p| pick(p).square())).sqrt();
     let (own, other) = (length(|p| p.0), length(|p| p.1));

@@ -271,7 +271,7 @@ impl<'a> Shape<'a> {
         check_sides(&pieces, &proof.active, network)?;
         check_inactive(&pieces, &proof.active, network, margin)?;
         Ok(Point {
-            network: EnclosedNetwork { neurons },
+            network: EnclosedNetwork { neurons, entries: Vec::new() },
             margin,
             // weights and multipliers are at most 1
             radius: z.iter().map(|x| 0.5 * x.width()).fold(0.0, f64::max),

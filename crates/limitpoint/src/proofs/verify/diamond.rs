@@ -224,7 +224,7 @@ impl Shape {
         let twice = |part: &Part| Interval::point(2.0 * part.units.len() as f64) * z[part.outer];
         let kinks = self.parts.iter().flat_map(|part| &part.slopes).filter(|u| u.is_some()).count();
         Ok(Point {
-            network: EnclosedNetwork { neurons },
+            network: EnclosedNetwork { neurons, entries: Vec::new() },
             margin: one / enclosed_sum(self.parts.iter().map(twice)).square(),
             radius: relative_radius(z),
             kinks,

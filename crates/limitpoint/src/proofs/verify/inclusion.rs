@@ -2,6 +2,10 @@
 
 use super::super::{Check, Refusal};
 use crate::intervals::{Interval, enclosed_sum};
+use crate::linalg::add_scaled;
+
+/// Rows of a matrix that are used together.
+const BLOCK: usize = 32;
 
 /// x ± r, rounded outwards.
 pub(super) fn boxed(midpoint: &[f64], radius: &[f64]) -> Vec<Interval> {
@@ -25,11 +29,11 @@ pub(super) fn image(
         return Err(shape());
     }
     let mut found = Vec::with_capacity(size);
-    let ends = Ends::of(jacobian);
+    let errors = distances(inverse, jacobian, size);
     for (i, row) in inverse.chunks_exact(size).enumerate() {
         let step = enclosed_sum(row.iter().zip(residual).map(|(c, f)| Interval::point(*c) * *f));
         // |Σ_k E_ik (x_k − x̃_k)| ≤ Σ_k |E_ik| r_k
-        let errors = ends.distances(i, row);
+        let errors = &errors[i * size..(i + 1) * size];
         let spread = enclosed_sum(errors.iter().zip(radius).map(|(e, r)| Interval::point(*e) * Interval::point(*r))).hi;
         let centre = Interval::point(midpoint[i]) - step;
         let image = centre + Interval::new(-spread, spread);
@@ -44,43 +48,41 @@ pub(super) fn image(
     Ok(found)
 }
 
-/// The lower ends, upper ends and largest sizes of the entries of a square matrix.
-struct Ends {
-    low: Vec<f64>,
-    high: Vec<f64>,
-    size: Vec<f64>,
-}
-
-impl Ends {
-    fn of(matrix: &[Interval]) -> Self {
-        let low = matrix.iter().map(|x| x.lo).collect();
-        let high = matrix.iter().map(|x| x.hi).collect();
-        Self { low, high, size: matrix.iter().map(|x| x.magnitude()).collect() }
+/// Upper bounds of the entries of |I − C J| for all J of an interval matrix, row by row.
+///
+/// With J = M ± R, |I − C J| ≤ |I − C M| + |C| R. Both products are plain ones of doubles: whatever the order of their n products and
+/// sums, fused or not, each entry is off by at most γ Σ |c||m|, γ = nu/(1 − nu), u = 2⁻⁵³ (Higham, *Accuracy and Stability of Numerical
+/// Algorithms*, section 3.5). Twice γ is allowed for, inside of the second product, whose own rounding is a factor of 1 + γ.
+fn distances(inverse: &[f64], jacobian: &[Interval], size: usize) -> Vec<f64> {
+    let unit = (size + 8) as f64 * f64::EPSILON;
+    let (mut middle, mut reach) = (Vec::with_capacity(size * size), Vec::with_capacity(size * size));
+    for x in jacobian {
+        let m = 0.5 * x.lo + 0.5 * x.hi;
+        // the half width, rounded up, and what the first product may be off by
+        let half = (x.hi - m).max(m - x.lo).next_up();
+        middle.push(m);
+        reach.push((half + unit * m.abs()) * (1.0 + unit));
     }
-
-    /// Upper bounds of the entries of row i of |I − C J|, from row i of C.
-    ///
-    /// The ends are added up in plain doubles; with n products and n + 1 sums the result is off by at most γ Σ|c||j|,
-    /// γ = (n + 2)u/(1 − (n + 2)u), u = 2⁻⁵³, and that bound itself by a factor of 1 + γ.
-    fn distances(&self, i: usize, row: &[f64]) -> Vec<f64> {
-        let n = row.len();
-        let (mut low, mut high, mut size) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
-        (low[i], high[i], size[i]) = (1.0, 1.0, 1.0);
-        for (k, &c) in row.iter().enumerate().filter(|(_, c)| **c != 0.0) {
-            let line = k * n..(k + 1) * n;
-            let (least, most) = if c > 0.0 { (&self.low, &self.high) } else { (&self.high, &self.low) };
-            low.iter_mut().zip(&most[line.clone()]).for_each(|(sum, j)| *sum -= c * j);
-            high.iter_mut().zip(&least[line.clone()]).for_each(|(sum, j)| *sum -= c * j);
-            size.iter_mut().zip(&self.size[line]).for_each(|(sum, j)| *sum += c.abs() * j);
+    let sizes: Vec<f64> = inverse.iter().map(|c| c.abs()).collect();
+    let (mut centre, mut spread) = (vec![0.0; size * size], vec![0.0; size * size]);
+    // a block of rows of J stays in the cache while all rows of C pass; the same bits on every machine
+    for block in (0..size).step_by(BLOCK) {
+        for i in 0..size {
+            let (own, wide) = (&mut centre[i * size..(i + 1) * size], &mut spread[i * size..(i + 1) * size]);
+            for k in block..(block + BLOCK).min(size) {
+                let row = k * size..(k + 1) * size;
+                add_scaled(own, inverse[i * size + k], &middle[row.clone()]);
+                add_scaled(wide, sizes[i * size + k], &reach[row]);
+            }
         }
-        let unit = (n + 4) as f64 * f64::EPSILON;
-        let bound = |k: usize| {
-            // twice what is allowed for above, and what vanishes below the smallest double
-            let bound = low[k].abs().max(high[k].abs()) * (1.0 + unit) + unit * size[k] * (1.0 + unit) + 1e-290;
-            if bound.is_nan() { f64::INFINITY } else { bound }
-        };
-        (0..n).map(bound).collect()
     }
+    let bound = |at: usize| {
+        let one = if at / size == at % size { 1.0 } else { 0.0 };
+        // and what vanishes below the smallest double
+        let bound = ((one - centre[at]).abs() + spread[at]) * (1.0 + unit) + 1e-290;
+        if bound.is_nan() { f64::INFINITY } else { bound }
+    };
+    (0..size * size).map(bound).collect()
 }
 
 /// The largest half width of an unknown relative to its size; those below a millionth of the largest count as that.

@@ -250,7 +250,7 @@ impl<'a> Shape<'a> {
         }
         let kinks = self.sides.iter().flatten().filter(|side| **side == Side::Kink).count();
         Ok(Point {
-            network: EnclosedNetwork { neurons },
+            network: EnclosedNetwork { neurons, entries: Vec::new() },
             margin: one / (Interval::point(2.0) * half),
             radius: relative_radius(z),
             kinks,
