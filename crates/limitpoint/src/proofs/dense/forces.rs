@@ -25,9 +25,9 @@ pub(super) fn forces(system: &DenseSystem, theta: &[f64]) -> Vec<f64> {
         for l in (0..=top).rev() {
             let from = system.sizes[l];
             for (unit, d) in delta.iter().enumerate().filter(|(_, d)| **d != 0.0) {
-                for k in 0..from {
+                for (k, h) in h[l].iter().enumerate() {
                     if let Ok(u) = system.weights[l][unit * from + k] {
-                        force[u] += d * h[l][k];
+                        force[u] += d * h;
                     }
                 }
             }

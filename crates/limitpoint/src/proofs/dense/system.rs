@@ -196,9 +196,9 @@ impl DenseSystem<'_> {
             for l in (0..layers).rev() {
                 let from = self.sizes[l];
                 for (unit, delta) in delta.iter().enumerate() {
-                    for k in 0..from {
+                    for (k, h) in h[l].iter().enumerate() {
                         if let Ok(u) = self.weights[l][unit * from + k] {
-                            forces[u].add_product(delta, &h[l][k]);
+                            forces[u].add_product(delta, h);
                         }
                     }
                 }

@@ -216,8 +216,8 @@ impl Sets {
         let margins = network.margins(&self.theta, &none);
         let (left, right) = network.activation.kink().unwrap_or((0.0, 1.0));
         let (mut next, mut wrong) = (self.clone(), 0);
-        for k in 0..self.tight.len() {
-            let (negative, small) = (self.lambda[k] < 0.0, margins[k] < self.level * (1.0 - 1e-12));
+        for (k, margin) in margins.iter().enumerate() {
+            let (negative, small) = (self.lambda[k] < 0.0, *margin < self.level * (1.0 - 1e-12));
             if self.tight[k] && negative || !self.tight[k] && small {
                 next.tight[k] = !self.tight[k];
                 next.lambda[k] = 0.0;
