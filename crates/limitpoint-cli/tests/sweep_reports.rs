@@ -51,8 +51,8 @@ fn a_sweep_has_curves_maps_tables_and_figures_of_what_it_varies() {
     for name in [
         "margin-l2",
         "against-data-gaussians-margin-margin-l2",
-        "against-data.gaussians.count-log10-loss",
-        "map-data.gaussians.count-data-gaussians-margin-margin-linf-sign",
+        "against-data-gaussians-count-log10-loss",
+        "map-data-gaussians-count-data-gaussians-margin-margin-linf-sign",
     ] {
         for ending in ["svg", "pdf", "pgf"] {
             assert!(figures.contains(&format!("{name}.{ending}")), "{name}.{ending} is not in {figures:?}");

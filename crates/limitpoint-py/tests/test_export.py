@@ -27,12 +27,11 @@ def measured(run, prefixes=("log10_", "margin.", "tau.")):
 
 
 def test_trackio_reads_back_value_for_value(trained, tmp_path, monkeypatch):
-    trackio = pytest.importorskip("trackio")
-    from trackio import sqlite_storage, utils
+    # read when it is imported
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
+    pytest.importorskip("trackio")
+    from trackio import sqlite_storage
 
-    for module in (utils, sqlite_storage):
-        monkeypatch.setattr(module, "TRACKIO_DIR", tmp_path / "trackio")
-    del trackio
     sent = lp.export(trained, to="trackio", project="tested", auto_log_gpu=False, auto_log_cpu=False)
     logs = sqlite_storage.SQLiteStorage.get_logs("tested", trained.name)
     expected = measured(trained)
@@ -50,8 +49,12 @@ def wandb(monkeypatch):
     """The three functions of Weights & Biases that are called, taken down."""
     calls = []
     module = types.ModuleType("wandb")
-    for name in ("init", "log", "finish"):
-        setattr(module, name, lambda *given, name=name, **named: calls.append((name, given, named)))
+
+    def recorder(called):
+        return lambda *given, **named: calls.append((called, given, named))
+
+    for called in ("init", "log", "finish"):
+        setattr(module, called, recorder(called))
     monkeypatch.setitem(sys.modules, "wandb", module)
     return calls
 
