@@ -278,10 +278,10 @@ impl Body {
                     let image = &input[channel * area..][..area];
                     let first = first_largest(image, &places);
                     let mut left = *signal;
-                    for entry in (0..entries).rev().filter(|entry| *entry != first) {
+                    for key in (1..entries).rev() {
                         // the first entry has no stage and takes that of the first of the largest, which needs none
-                        let key = (if entry == 0 { first } else { entry }, at);
-                        let share = ties.iter().find(|tie| (tie.0, tie.1) == key).map_or(0.0, |tie| tie.2);
+                        let entry = if key == first { 0 } else { key };
+                        let share = ties.iter().find(|tie| (tie.0, tie.1) == (key, at)).map_or(0.0, |tie| tie.2);
                         below[channel * area + places[entry]] += share * left;
                         left *= 1.0 - share;
                     }
