@@ -49,9 +49,9 @@ def _bytes(folder: Path, name: str) -> bytes:
 
 SOLVERS: dict[str, Callable[[], object]] = {
     "MaxMarginClassifier": lambda: lp.MaxMarginClassifier(norm="l2"),
-    "SVC(C=1e10)": lambda: SVC(kernel="linear", C=1e10),
-    "SVC(C=1e10, tol=1e-8)": lambda: SVC(kernel="linear", C=1e10, tol=1e-8, max_iter=10_000_000),
-    "LinearSVC(C=1e10)": lambda: LinearSVC(C=1e10, loss="hinge", tol=1e-8, max_iter=20_000),
+    "SVC(C=1e10)": lambda: SVC(kernel="linear", C=1e10, max_iter=300_000),
+    "SVC(C=1e10, tol=1e-8)": lambda: SVC(kernel="linear", C=1e10, tol=1e-8, max_iter=300_000),
+    "LinearSVC(C=1e10)": lambda: LinearSVC(C=1e10, loss="hinge", tol=1e-8, max_iter=5_000),
 }
 
 

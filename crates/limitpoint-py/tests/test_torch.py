@@ -132,21 +132,31 @@ def test_functions_of_tensors(separable):
 
 
 @pytest.mark.parametrize(
-    ("make", "geometry"),
+    ("make", "early", "late", "lead"),
     [
-        (lambda p: torch.optim.SGD(p, lr=0.5), "l2"),
-        (lambda p: torch.optim.Adam(p, lr=0.02), "linf"),
+        (lambda p: torch.optim.SGD(p, lr=0.5), "l2", "l2", 0.9),
+        # gradients below ε = 1e-8: Adam is descent with momentum
+        (lambda p: torch.optim.Adam(p, lr=0.02), "linf", "l2", 0.6),
     ],
 )
-def test_fingerprints(make, geometry):
-    found = lp.torch.fingerprint(make, starts=1, steps=3000)
-    assert found.nearest == geometry and found.confidence > 0.2 and found.reached < -10, found.answer
+def test_fingerprints(make, early, late, lead):
+    found = lp.torch.fingerprint(make, starts=1, steps=4000)
+    assert (found.early, found.late) == (early, late) and found.reached < -10, found.answer
+    assert found.lead > lead and found.late_lead > 0.9 and "followed to 1e-" in found.answer, found.answer
 
 
 @pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="this PyTorch has no Muon")
-def test_muon_is_spectral():
-    found = lp.torch.fingerprint(lambda p: torch.optim.Muon(p, lr=0.01, weight_decay=0.0), starts=1, steps=2000)
-    assert found.nearest == "spectral" and found.optimiser == "Muon", found.answer
+def test_muon_is_spectral_early():
+    found = lp.torch.fingerprint(lambda p: torch.optim.Muon(p, lr=0.01, weight_decay=0.0), starts=1, steps=4000)
+    # its Newton–Schulz iteration divides by ‖G‖ + 1e-7: small gradients are not made orthogonal
+    assert (found.early, found.late) == ("spectral", "l2") and found.optimiser == "Muon", found.answer
+    assert found.lead > 0.5 and found.late_lead > 0.8
+
+
+def test_lion_maximises_the_largest_entry_early_and_late():
+    lion = pytest.importorskip("lion_pytorch", reason="the package lion-pytorch is not there").Lion
+    found = lp.torch.fingerprint(lambda p: lion(p, lr=0.01), starts=1, steps=3000)
+    assert (found.early, found.late) == ("linf", "linf") and min(found.lead, found.late_lead) > 0.9, found.answer
 
 
 def test_plain_gradients_end_where_floats_do():
@@ -156,6 +166,8 @@ def test_plain_gradients_end_where_floats_do():
     assert -10 < found.reached < -1
     with pytest.raises(lp.Error, match="log \\(ln L\\) or plain"):
         lp.torch.fingerprint(lambda p: torch.optim.SGD(p, lr=1.0), objective="other")
+    with pytest.raises(lp.Error, match="late is 3"):
+        lp.torch.fingerprint(lambda p: torch.optim.SGD(p, lr=1.0), late=3.0)
     with pytest.raises(lp.Error, match="does not fit probe"):
         lp.torch.fingerprint(lambda p: torch.optim.SGD(p, lr=1e-9), starts=1, steps=5)
 

@@ -89,7 +89,7 @@ def _places(module: Any, outputs: Any) -> Any:
 def _patches(module: Any, inputs: Any) -> Any:
     """What each place of a layer sees, as rows × places × entries."""
     if isinstance(module, torch.nn.Conv2d):
-        window = {"dilation": module.dilation, "padding": module.padding, "stride": module.stride}
+        window: dict[str, Any] = {"dilation": module.dilation, "padding": module.padding, "stride": module.stride}
         return torch.nn.functional.unfold(inputs, module.kernel_size, **window).transpose(1, 2)
     return inputs.reshape(len(inputs), -1, inputs.shape[-1])
 

@@ -15,9 +15,10 @@ class Fingerprint:
     answer: str
     """The answer as a sentence."""
     early: str | None
-    """The key of the geometry of the first phase that has one, such as `linf`; None if there is none."""
+    """The key of the geometry of the first phase that has one, such as `linf`; None if there is none. Of an optimiser that runs in
+    Python, the geometry that it maximises while gradients are of their natural size, or that leads by at least one half."""
     late: str | None
-    """That of the last phase. Of an optimiser that runs in Python, that with gradients as small as late in training."""
+    """That of the last phase. Of an optimiser that runs in Python, the one with gradients as small as late in training."""
     nearest: str | None
     """The geometry that comes nearest in the last phase, whether or not its margin is reached."""
     confidence: float | None
@@ -31,8 +32,8 @@ class Fingerprint:
     figure: str | None = field(repr=False, default=None)
     lead: float | None = None
     """How far `nearest` leads its rivals at the end, from 0 (not at all) to 1 (as far as at its exact maximiser)."""
-    late_nearest: str | None = None
-    """The geometry that comes nearest with small gradients, of an optimiser that runs in Python."""
+    late_lead: float | None = None
+    """The same with small gradients, of an optimiser that runs in Python."""
 
     def report(self, path: str | Path = "fingerprint.html") -> Path:
         """Writes the page."""

@@ -215,7 +215,7 @@ def fingerprint(
     name: str | None = None,
     starts: int = 2,
     log10_loss: float = -100.0,
-    steps: int = 20_000,
+    steps: int = 10_000,
     objective: str = "log",
     late: float | None = -30.0,
     progress: bool | None = None,

@@ -90,6 +90,7 @@ mod tests {
             if features == 64 {
                 inputs.data.iter_mut().enumerate().filter(|(i, _)| i % 7 > 0).for_each(|(_, x)| *x = 0.0);
             }
+            let inputs = inputs.into();
             let spec = ModelSpec::Network {
                 widths,
                 activation: Activation::Relu,
