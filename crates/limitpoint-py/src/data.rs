@@ -1,13 +1,13 @@
 //! Arrays as data sets.
 //!
-//! The library owns the numbers it trains on, so that an array is copied once on its way in; everything that is done with
-//! the data afterwards shares that copy.
+//! A dense array in C order lends its numbers: nothing is copied on its way in, and the array lives as long as anybody
+//! looks at them. A lent array is sealed, so that a run whose data were changed behind its back says so.
 
 use std::sync::Arc;
 
 use limitpoint::data::{Dataset, Inputs, Targets};
-use limitpoint::linalg::{Matrix, SparseMatrix};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use limitpoint::linalg::{SharedMatrix, SparseMatrix};
+use numpy::{PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::convert::{Error, refuse};
@@ -17,11 +17,53 @@ use crate::convert::{Error, refuse};
 pub struct Data {
     /// The examples.
     pub inner: Arc<Dataset>,
+    /// Over the numbers that an array lends.
+    pub seal: Option<u64>,
+}
+
+/// An array of NumPy that lends its numbers.
+struct Lender {
+    /// Keeps them alive.
+    _array: Py<PyArray2<f64>>,
+    start: *const f64,
+    count: usize,
+}
+
+// SAFETY: the pointer is only read through, and the array it points into is released by whoever drops it last, which `Py` may be
+// by any thread.
+unsafe impl Send for Lender {}
+// SAFETY: as above.
+unsafe impl Sync for Lender {}
+
+impl AsRef<[f64]> for Lender {
+    fn as_ref(&self) -> &[f64] {
+        // SAFETY: `start` and `count` are a slice of an array that is alive and in C order, and NumPy moves no array that
+        // somebody refers to; numbers that are changed in place are other numbers, and the seal tells.
+        unsafe { std::slice::from_raw_parts(self.start, self.count) }
+    }
+}
+
+/// A number that changes with the numbers.
+fn seal(data: &Dataset) -> Option<u64> {
+    let Inputs::Dense(inputs) = &data.inputs else { return None };
+    let mix = |sum: u64, x: &f64| (sum.rotate_left(5) ^ x.to_bits()).wrapping_mul(0x517c_c1b7_2722_0a95);
+    Some(inputs.entries().iter().fold(0, mix))
+}
+
+/// Refuses data whose lent numbers are not what they were when they were sealed.
+pub fn unchanged(data: &Dataset, sealed: Option<u64>) -> PyResult<()> {
+    match sealed {
+        Some(_) if seal(data) != sealed => Err(Error::new_err(
+            "the array of the data was changed in place after it was handed over, and it was not copied; hand over \
+             X.copy() where X changes later",
+        )),
+        _ => Ok(()),
+    }
 }
 
 #[pymethods]
 impl Data {
-    /// Examples as the rows of a matrix in C order. `kind` of the targets is binary (−1, +1), classes (0, 1, …) or values.
+    /// Examples as the rows of a matrix in C order, which is not copied. `kind` of the targets is binary (−1, +1), classes (0, 1, …) or values.
     #[staticmethod]
     #[pyo3(signature = (inputs, targets, kind, shape, name))]
     fn dense(
@@ -32,9 +74,12 @@ impl Data {
         name: &str,
     ) -> PyResult<Self> {
         let [rows, cols] = [inputs.as_array().nrows(), inputs.as_array().ncols()];
-        let entries = inputs.as_slice()?.to_vec();
-        let matrix = Matrix::from_vec(rows, cols, entries).map_err(refuse)?;
-        Self::of(matrix.into(), &targets, kind, shape, name)
+        let entries = inputs.as_slice()?;
+        let (start, count) = (entries.as_ptr(), entries.len());
+        let lender = Lender { _array: (*inputs).clone().unbind(), start, count };
+        let matrix = SharedMatrix::lent(rows, cols, Arc::new(lender)).map_err(refuse)?;
+        let data = Self::of(matrix.into(), &targets, kind, shape, name)?;
+        Ok(Self { seal: seal(&data.inner), ..data })
     }
 
     /// Examples as compressed sparse rows: starts of the rows, columns in increasing order, values.
@@ -99,6 +144,6 @@ impl Data {
             other => return Err(Error::new_err(format!("targets are binary, classes or values, not {other}"))),
         };
         let data = Dataset::new(name, inputs, targets, shape).map_err(refuse)?;
-        Ok(Self { inner: Arc::new(data) })
+        Ok(Self { inner: Arc::new(data), seal: None })
     }
 }

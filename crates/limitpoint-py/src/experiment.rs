@@ -173,5 +173,5 @@ fn open(folder: PathBuf, name: &str, data_dir: Option<PathBuf>) -> anyhow::Resul
         data,
         setup,
     };
-    Ok(Run { inner: Arc::new(trained), paused: None, seconds: manifest.timings.seconds })
+    Ok(Run { inner: Arc::new(trained), seal: None, paused: None, seconds: manifest.timings.seconds })
 }

@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use serde_json::json;
 
 use crate::convert::{Error, refuse, to_python};
-use crate::data::Data;
+use crate::data::{Data, unchanged};
 use crate::settings::Settings;
 
 /// How often Python is asked whether to go on.
@@ -24,6 +24,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct Run {
     /// The run.
     pub inner: Arc<TrainedRun>,
+    /// Of its data, where an array lends them.
+    pub seal: Option<u64>,
     /// How it goes on, if it was interrupted.
     pub paused: Option<(Training, TrainingState)>,
     /// Seconds it took.
@@ -37,9 +39,10 @@ pub struct Run {
 #[pyo3(signature = (data, settings, tell=None))]
 pub fn train(py: Python<'_>, data: &Data, settings: &str, tell: Option<Py<PyAny>>) -> PyResult<Run> {
     let settings: Settings = serde_json::from_str(settings).map_err(refuse)?;
+    unchanged(&data.inner, data.seal)?;
     let training = settings.training(data).map_err(refuse)?;
     let running = py.detach(|| training.start()).map_err(refuse)?;
-    drive(py, &training, running, tell.as_ref(), 0.0)
+    drive(py, &training, running, tell.as_ref(), (0.0, data.seal))
 }
 
 fn drive(
@@ -47,7 +50,7 @@ fn drive(
     training: &Training,
     running: RunningTraining,
     tell: Option<&Py<PyAny>>,
-    earlier: f64,
+    (earlier, seal): (f64, Option<u64>),
 ) -> PyResult<Run> {
     let begin = Instant::now();
     let (running, stopped) = py.detach(move || until_told(running, tell))?;
@@ -59,7 +62,7 @@ fn drive(
         Some(error) => return Err(error),
     };
     let seconds = earlier + begin.elapsed().as_secs_f64();
-    Ok(Run { inner: Arc::new(running.end()), paused, seconds })
+    Ok(Run { inner: Arc::new(running.end()), seal, paused, seconds })
 }
 
 /// Steps until a rule holds or Python says stop.
@@ -90,8 +93,9 @@ impl Run {
         let Some((training, state)) = &self.paused else {
             return Err(Error::new_err("the run is finished; there is nothing to resume"));
         };
+        unchanged(&self.inner.data, self.seal)?;
         let running = py.detach(|| training.resume(state)).map_err(refuse)?;
-        drive(py, training, running, tell.as_ref(), self.seconds)
+        drive(py, training, running, tell.as_ref(), (self.seconds, self.seal))
     }
 
     /// Whether it was interrupted and can be resumed.
@@ -194,6 +198,7 @@ impl Run {
 
     /// The normalised margin min q/‖θ‖^L.
     fn margin(&self, py: Python<'_>, norm: &str) -> PyResult<f64> {
+        unchanged(&self.inner.data, self.seal)?;
         py.detach(|| self.inner.margin(norm)).map_err(refuse)
     }
 
@@ -219,6 +224,7 @@ impl Run {
     #[pyo3(signature = (norm=None, tolerance=None))]
     fn certify<'py>(&self, py: Python<'py>, norm: Option<&str>, tolerance: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
         let norm = norm.map(|norm| norm.parse::<NormSpec>()).transpose().map_err(refuse)?;
+        unchanged(&self.inner.data, self.seal)?;
         let default = Tolerances::default();
         let tolerances = Tolerances { gap: tolerance.unwrap_or(default.gap), ..default };
         let judged = py.detach(|| self.inner.decide(norm.as_ref(), tolerances)).map_err(refuse)?;
@@ -240,6 +246,7 @@ impl Run {
         rounds: Option<usize>,
     ) -> PyResult<(Self, Bound<'py, PyAny>)> {
         let run = &self.inner;
+        unchanged(&run.data, self.seal)?;
         let norm = match (norm, run.setup.trainer.measure()) {
             (Some(norm), _) => norm.parse::<NormSpec>().map_err(refuse)?,
             (None, Some(Measure::Norm(norm))) => norm,
@@ -268,7 +275,7 @@ impl Run {
             "iterations": polished.iterations, "kinks": polished.kinks, "pruned": polished.pruned,
         });
         let moved = TrainedRun { params: polished.params, course: None, ..(**run).clone() };
-        let moved = Self { inner: Arc::new(moved), paused: None, seconds: self.seconds };
+        let moved = Self { inner: Arc::new(moved), seal: self.seal, paused: None, seconds: self.seconds };
         Ok((moved, to_python(py, &answer)?))
     }
 }

@@ -152,3 +152,14 @@ def test_the_command_is_in_the_package():
     from limitpoint import _command
 
     assert callable(_command.main)
+
+
+def test_runs_in_memory_make_an_experiment(separable):
+    X, y = separable
+    runs = [lp.run(X, y, optimiser=name, until=-20) for name in ("gradient", "sign")]
+    together = lp.Experiment.of("mine", runs, [{"rate": 1}, {"rate": 2}])
+    assert together.name == "mine" and len(together) == 2 and all(run.optimiser in together.table for run in runs)
+    alone = runs[1].experiment()
+    assert list(alone.runs) == [runs[1].name] and "sign" in alone.table
+    judged = runs[1].certify("linf")
+    assert judged.certified == bool(judged) == (judged.verdict == "certified")

@@ -132,21 +132,31 @@ def test_functions_of_tensors(separable):
 
 
 @pytest.mark.parametrize(
-    ("make", "geometry"),
+    ("make", "early", "late", "lead"),
     [
-        (lambda p: torch.optim.SGD(p, lr=0.5), "l2"),
-        (lambda p: torch.optim.Adam(p, lr=0.02), "linf"),
+        (lambda p: torch.optim.SGD(p, lr=0.5), "l2", "l2", 0.9),
+        # gradients below ε = 1e-8: Adam is descent with momentum
+        (lambda p: torch.optim.Adam(p, lr=0.02), "linf", "l2", 0.6),
     ],
 )
-def test_fingerprints(make, geometry):
-    found = lp.torch.fingerprint(make, starts=1, steps=3000)
-    assert found.nearest == geometry and found.confidence > 0.2 and found.reached < -10, found.answer
+def test_fingerprints(make, early, late, lead):
+    found = lp.torch.fingerprint(make, starts=1, steps=4000)
+    assert (found.early, found.late) == (early, late) and found.reached < -10, found.answer
+    assert found.lead > lead and found.late_lead > 0.9 and "followed to 1e-" in found.answer, found.answer
 
 
 @pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="this PyTorch has no Muon")
-def test_muon_is_spectral():
-    found = lp.torch.fingerprint(lambda p: torch.optim.Muon(p, lr=0.01, weight_decay=0.0), starts=1, steps=2000)
-    assert found.nearest == "spectral" and found.optimiser == "Muon", found.answer
+def test_muon_is_spectral_early():
+    found = lp.torch.fingerprint(lambda p: torch.optim.Muon(p, lr=0.01, weight_decay=0.0), starts=1, steps=4000)
+    # its Newton–Schulz iteration divides by ‖G‖ + 1e-7: small gradients are not made orthogonal
+    assert (found.early, found.late) == ("spectral", "l2") and found.optimiser == "Muon", found.answer
+    assert found.lead > 0.5 and found.late_lead > 0.8
+
+
+def test_lion_maximises_the_largest_entry_early_and_late():
+    lion = pytest.importorskip("lion_pytorch", reason="the package lion-pytorch is not there").Lion
+    found = lp.torch.fingerprint(lambda p: lion(p, lr=0.01), starts=1, steps=3000)
+    assert (found.early, found.late) == ("linf", "linf") and min(found.lead, found.late_lead) > 0.9, found.answer
 
 
 def test_plain_gradients_end_where_floats_do():
@@ -156,6 +166,8 @@ def test_plain_gradients_end_where_floats_do():
     assert -10 < found.reached < -1
     with pytest.raises(lp.Error, match="log \\(ln L\\) or plain"):
         lp.torch.fingerprint(lambda p: torch.optim.SGD(p, lr=1.0), objective="other")
+    with pytest.raises(lp.Error, match="late is 3"):
+        lp.torch.fingerprint(lambda p: torch.optim.SGD(p, lr=1.0), late=3.0)
     with pytest.raises(lp.Error, match="does not fit probe"):
         lp.torch.fingerprint(lambda p: torch.optim.SGD(p, lr=1e-9), starts=1, steps=5)
 
@@ -192,3 +204,99 @@ def test_a_look_costs_few_passes(images):
     for _ in range(200):
         monitor.step()
     assert len(calls) == 2
+
+
+class Mixed(torch.nn.Module):
+    """Layers of all kinds: strided and padded convolutions, a layer that is used twice, one whose weights two layers share, a norm."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Conv2d(1, 4, 3, padding=1)
+        self.second = torch.nn.Conv2d(4, 6, 3, stride=2, dilation=2, bias=False)
+        self.depthwise = torch.nn.Conv2d(6, 6, 1, groups=6, bias=False)
+        self.norm = torch.nn.LayerNorm(24)
+        self.wide = torch.nn.Linear(24, 10)
+        self.twice = torch.nn.Linear(10, 10, bias=False)
+        self.tied = torch.nn.Linear(10, 10, bias=False)
+        self.again = torch.nn.Linear(10, 10, bias=False)
+        self.again.weight = self.tied.weight
+        self.head = torch.nn.Linear(10, 3)
+        self.relu = torch.nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        x = self.relu(self.first(x))
+        x = self.depthwise(self.relu(self.second(x)))
+        x = self.relu(self.wide(self.norm(x.flatten(1))))
+        x = self.twice(self.relu(self.twice(x)))
+        return self.head(self.relu(self.again(self.relu(self.tied(x)))))
+
+
+def test_gram_matrices_layer_by_layer_are_those_of_the_gradients(images):
+    X, y = images
+    torch.manual_seed(5)
+    module = Mixed().double()
+    params = {name: value.detach() for name, value in module.named_parameters()}
+
+    def f(chosen, x):
+        return torch.func.functional_call(module, chosen, (x,))
+
+    names = list(params)
+    whole, bare = (lp.torch.FunctionOracle(f, params, X, given) for given in (module, None))
+    rng = np.random.default_rng(0)
+    examples, cotangents = np.array([0, 3, 3, 7, 20]), rng.normal(size=(5, 3))
+    rows = whole.rows(examples, cotangents)
+    for chosen in (names, ["second.weight"], ["first.bias", "wide.weight", "norm.weight"], ["twice.weight", "tied.weight"]):
+        mine = np.concatenate([rows[:, block_place(whole, name)] for name in chosen], axis=1)
+        for oracle in (whole, bare):
+            assert np.allclose(oracle.gram(examples, cotangents, chosen), mine @ mine.T, rtol=1e-12, atol=1e-13), chosen
+
+
+def block_place(oracle, name):
+    at = 0
+    for other, height, width in oracle.blocks:
+        if other == name:
+            return slice(at, at + height * width)
+        at += height * width
+    raise KeyError(name)
+
+
+def test_tokens_are_places(images):
+    X, y = images
+    torch.manual_seed(3)
+    module = Transformer().double().eval()
+    params = {name: value.detach() for name, value in module.named_parameters()}
+    oracle = lp.torch.FunctionOracle(lambda p, x: torch.func.functional_call(module, p, (x,)), params, X, module)
+    examples, cotangents = np.arange(4), np.random.default_rng(1).normal(size=(4, 3))
+    rows = oracle.rows(examples, cotangents)
+    assert np.allclose(oracle.gram(examples, cotangents, list(params)), rows @ rows.T, rtol=1e-10, atol=1e-13)
+
+
+def test_the_gram_level_keeps_no_gradient(images, monkeypatch):
+    X, y = images
+    torch.manual_seed(2)
+    module = train(Cnn().double(), X, y, steps=200)
+    dear = lp.torch.audit(module, X, y, norms=["l2"])
+
+    def never(*_):
+        raise AssertionError("a gradient of a single margin was made")
+
+    monkeypatch.setattr(lp.torch.FunctionOracle, "_gradients", never)
+    found = lp.torch.audit(module, X, y, level="gram", smallest=48, norms=["l2", "linf"])
+    assert found.norms["l2"].level == "gram" and found.norms["linf"].level == "pass"
+    assert found.taus["l2"] == pytest.approx(dear.taus["l2"], abs=1e-8)
+    assert found.norms["l2"].tau_lower == pytest.approx(found.taus["l2"], abs=1e-6)
+    few = lp.torch.audit(module, X, y, level="gram", smallest=2, norms=["l2"])
+    assert few.taus["l2"] == pytest.approx(found.taus["l2"], abs=1e-7), "violators are added until it closes"
+
+
+def test_one_weighted_pass_is_one_forward_and_one_backward_pass(images):
+    """No clock decides: the passes are counted."""
+    X, y = images
+    module = Cnn().double()
+    params = {name: value.detach() for name, value in module.named_parameters()}
+    oracle = lp.torch.FunctionOracle(lambda p, x: torch.func.functional_call(module, p, (x,)), params, X, module)
+    forward, backward = [], []
+    module.register_forward_hook(lambda *_: forward.append(1))
+    module.head.register_full_backward_hook(lambda *_: backward.append(1))
+    assert oracle.pull_back(np.ones((24, 3))).shape == (sum(p.numel() for p in module.parameters()),)
+    assert (len(forward), len(backward)) == (1, 1)

@@ -51,7 +51,7 @@ pub(super) const CLAIMS: [Claim; 5] = [
 /// B = max ‖x‖_* in the norm and layout of a task.
 fn bound(lab: &Lab, task: &Task, data: &Dataset) -> Result<f64, ClaimError> {
     let layout = lab.objective(task, data)?.layout().clone();
-    Ok(feature_bound(&*data.dense()?, &mut *own_norm(task).build(&layout)?))
+    Ok(feature_bound(&data.dense()?.into_owned().into(), &mut *own_norm(task).build(&layout)?))
 }
 
 /// ln 1/L, ‖∇ ln L‖_*, ‖w‖ and the smallest margin at every step of all runs.

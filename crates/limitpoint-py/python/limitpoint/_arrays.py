@@ -1,7 +1,7 @@
 """Arrays of any kind as data sets of the core.
 
-NumPy arrays, SciPy sparse matrices, frames of pandas and polars, tensors of PyTorch and arrays of JAX are read where they lie; the
-core makes the one copy that it trains on.
+NumPy arrays, SciPy sparse matrices, frames of pandas and polars, tensors of PyTorch and arrays of JAX are read where they lie.
+Doubles in C order stay there, also while the core trains on them; everything else is copied once.
 """
 
 from typing import Any
@@ -81,5 +81,5 @@ def of_numbers(inputs: Any, y: Floats, kind: str, name: str = "data") -> Data:
     if x.ndim < 2:
         raise Error(f"inputs have the shape {x.shape}; give one example per row, such as x.reshape(-1, 1)")
     shape = list(x.shape[1:])
-    x = np.ascontiguousarray(x.reshape(x.shape[0], -1), dtype=np.float64)
+    x = np.require(x.reshape(x.shape[0], -1), np.float64, ["C_CONTIGUOUS", "ALIGNED"])
     return Data.dense(x, y, kind, shape, name)

@@ -15,36 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import _core
-from ._arrays import array, targets
+from ._arrays import array
 from ._core import Error
 from ._judge import solve_margin
+from ._margins import Margins
 from ._oracle import Block, Floats, Oracle, oracle_of
+from ._tangent import AuditedNorm, Tangent
 
 NORMS = ("l1", "l2", "linf", "spectral")
-# entries of rows that are solved at most (256 MB)
-_LARGEST = 1 << 25
 # a degree that differs by more between examples is none
 _STEADY = 1e-6
-
-
-@dataclass(frozen=True)
-class AuditedNorm:
-    """What an audit says about one norm."""
-
-    norm: str
-    size: float
-    """‖θ‖ of the judged blocks."""
-    margin: float
-    """q_min/‖θ‖^L."""
-    tau: float
-    """An upper bound of τ, proven by multipliers."""
-    tau_lower: float
-    """A lower bound, proven by a direction; 0 where nobody looked."""
-    level: str
-    """pass, gram or rows: what the bound cost."""
 
 
 @dataclass(frozen=True)
@@ -154,57 +136,6 @@ class Audit:
         return page
 
 
-class Margins:
-    """From scores to margins: y·s for two classes, s_y − s_j over all other classes j otherwise."""
-
-    def __init__(self, y: Any, outputs: int, task: str | None = None) -> None:
-        values, kind, _ = targets(y, task if task is not None else ("binary" if outputs == 1 else "classes"))
-        if kind == "values":
-            raise Error("an audit needs labels; real targets have no margin")
-        labels = values if kind == "binary" and outputs == 1 else None
-        codes = ((values + 1) / 2 if kind == "binary" else values).astype(np.intp)
-        if labels is None and array(y).dtype.kind in "iu":
-            codes = array(y).astype(np.intp)  # labels of several scores are their places
-        if outputs > 1 and codes.max() >= outputs:
-            raise Error(f"there are {outputs} scores, but a label {codes.max()}")
-        self._signs, self._codes, self._outputs = labels, codes, outputs
-        self.per_example = 1 if outputs == 1 else outputs - 1
-        if outputs > 1:
-            places = np.arange(outputs)
-            self._others = np.array([places[places != code] for code in codes])
-
-    def of(self, scores: Floats) -> Floats:
-        """All margins, example by example."""
-        if self._signs is not None:
-            return self._signs * scores[:, 0]
-        own = np.take_along_axis(scores, self._codes[:, None], axis=1)
-        return (own - np.take_along_axis(scores, self._others, axis=1)).ravel()
-
-    def cotangent(self, weights: Floats) -> Floats:
-        """The cotangent of the scores that pulls Σ weights[k] q_k back."""
-        if self._signs is not None:
-            return (self._signs * weights)[:, None]
-        per = weights.reshape(len(self._codes), -1)
-        out = np.zeros((len(self._codes), self._outputs))
-        np.put_along_axis(out, self._others, -per, axis=1)
-        np.put_along_axis(out, self._codes[:, None], per.sum(axis=1, keepdims=True), axis=1)
-        return out
-
-    def single(self, k: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats]:
-        """Examples and cotangents of single margins."""
-        examples = k // self.per_example
-        if self._signs is not None:
-            return examples, self._signs[examples][:, None]
-        out = np.zeros((len(k), self._outputs))
-        out[np.arange(len(k)), self._codes[examples]] = 1.0
-        out[np.arange(len(k)), self._others[examples, k % self.per_example]] -= 1.0
-        return examples, out
-
-    def accuracy(self, scores: Floats) -> float:
-        """The share of examples all of whose margins are positive."""
-        return float(np.mean(self.of(scores).reshape(len(scores), -1).min(axis=1) > 0))
-
-
 def audit(
     f: Callable[[dict[str, Any], Any], Any],
     params: Mapping[str, Any],
@@ -256,7 +187,7 @@ def judge(
     if judged:
         degree = float(sum(blocks[place].degree for place in judged))
     if degree is not None and least > 0:
-        part = _Part(model, judged, margins, q, degree)
+        part = Tangent(model, judged, margins, q, degree)
         found, tangent = part.solve(norms, level, smallest)
         tangent["data_sha256"] = _digest(X, y)
     elif least <= 0:
@@ -330,111 +261,6 @@ def _loss_cotangent(margins: Margins, scores: Floats) -> Floats:
     # −∂L/∂q_k: of one margin 1/(1 + e^q), of several e^{−q_k}/(1 + Σ e^{−q_j})
     logs = -q - np.logaddexp.reduce(np.hstack([np.zeros((len(q), 1)), -q]), axis=1)[:, None]
     return -margins.cotangent(np.exp(logs - logs.max()).ravel())
-
-
-class _Part:
-    """The tangent problem of the judged blocks."""
-
-    def __init__(self, model: Oracle, judged: list[int], margins: Margins, q: Floats, degree: float) -> None:
-        self.model, self.margins, self.q, self.degree = model, margins, q, degree
-        ranges = _ranges(model.blocks)
-        self.blocks = [model.blocks[place] for place in judged]
-        self.places = np.concatenate([np.arange(ranges[place].start, ranges[place].stop) for place in judged])
-        self.theta = np.ascontiguousarray(model.params[self.places])
-        self.least = float(q.min())
-
-    def push(self, direction: Floats) -> Floats:
-        """⟨h_k, v⟩ for all margins."""
-        whole = np.zeros_like(self.model.params)
-        whole[self.places] = direction
-        return self.margins.of(self.model.push(whole))
-
-    def solve(
-        self, norms: Sequence[str], level: str, smallest: int
-    ) -> tuple[dict[str, AuditedNorm], dict[str, Any]]:
-        sizes = _core.norm_values(self.blocks, self.theta, list(norms), False)
-        weights = np.exp(self.least - self.q)
-        weights /= weights.sum()
-        total = np.ascontiguousarray(self.model.pull_back(self.margins.cotangent(weights))[self.places])
-        duals = _core.norm_values(self.blocks, total, list(norms), True)
-        found: dict[str, AuditedNorm] = {}
-        claims: list[tuple[str, str, float, float, Floats, Floats | None]] = []
-        for norm, size, dual in zip(norms, sizes, duals, strict=True):
-            margin, own = self.least / size**self.degree, self.degree * self.least / size
-            tau = max(0.0, 1.0 - own / dual)
-            found[norm] = AuditedNorm(norm, size, margin, tau, 0.0, "pass")
-            claims.append((norm, "pass", tau, margin, weights, total))
-        rows: Floats | None = None
-        gram: Floats | None = None
-        active: list[int] = []
-        if level != "pass":
-            order = np.argsort(self.q)[: max(1, smallest)]
-            affordable = max(1, _LARGEST // len(self.theta))
-            active = [int(k) for k in order[:affordable]]
-            examples, cotangents = self.margins.single(np.array(active))
-            rows = np.ascontiguousarray(self.model.rows(examples, cotangents)[:, self.places])
-            if level == "gram":
-                wanted = [norm for norm in norms if norm == "l2"]
-            else:
-                wanted = list(norms)
-            for norm in wanted:
-                rows, active, answer = self._close(norm, rows, active, affordable, level)
-                earlier = found[norm]
-                tau = min(earlier.tau, answer[0])
-                found[norm] = AuditedNorm(norm, earlier.size, earlier.margin, tau, min(tau, answer[1]), level)
-                if answer[0] <= earlier.tau:
-                    claims = [claim for claim in claims if claim[0] != norm]
-                    claims.append((norm, level, answer[0], earlier.margin, answer[2], None))
-            # rows were added on the way: multipliers of earlier norms are 0 there
-            claims = [
-                (*claim[:4], np.pad(claim[4], (0, len(active) - len(claim[4]))), None) if claim[1] != "pass" else claim
-                for claim in claims
-            ]
-            if level == "gram":
-                gram, rows = rows @ rows.T, None
-        tangent = {
-            "blocks": self.blocks,
-            "params": self.theta,
-            "margins": np.ascontiguousarray(self.q),
-            "degree": self.degree,
-            "rows": rows,
-            "gram": gram,
-            "margin_of_row": active,
-            "claims": claims,
-            "about": "",
-        }
-        return found, tangent
-
-    def _close(
-        self, norm: str, rows: Floats, active: list[int], affordable: int, level: str
-    ) -> tuple[Floats, list[int], tuple[float, float, Floats]]:
-        """τ in a norm, rows added until no margin violates the direction; upper bound, lower bound and multipliers."""
-        size = _core.norm_values(self.blocks, self.theta, [norm], False)[0]
-        own = self.degree * self.least / size
-        for _ in range(20):
-            if level == "gram":
-                weights, _, _ = _core.gram_weights(np.ascontiguousarray(rows @ rows.T))
-                direction = weights @ rows
-                length = float(np.linalg.norm(direction))
-                direction = direction / length
-                upper = length / weights.sum()
-            else:
-                answer = _core.tangent(self.blocks, self.theta, self.q, self.degree, rows, active, norm)
-                weights, direction = answer["weights"], answer["direction"]
-                dual = _core.norm_values(self.blocks, np.ascontiguousarray(weights @ rows), [norm], True)[0]
-                upper = dual / weights.sum()
-            slopes = self.push(direction)
-            lower = max(float(slopes.min()), own)
-            tau, tau_lower = max(0.0, 1.0 - own / upper), max(0.0, 1.0 - own / lower)
-            known = set(active)
-            worse = [int(k) for k in np.argsort(slopes)[:20] if slopes[k] < upper * (1 - 1e-9) and int(k) not in known]
-            worse = worse[: max(0, affordable - len(active))]
-            if not worse or upper - lower <= 1e-9 * upper:
-                break
-            examples, cotangents = self.margins.single(np.array(worse))
-            rows = np.ascontiguousarray(np.vstack([rows, self.model.rows(examples, cotangents)[:, self.places]]))
-            active = active + worse
-        return rows, active, (tau, tau_lower, weights)
 
 
 def _head(

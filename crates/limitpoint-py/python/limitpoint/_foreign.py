@@ -1,6 +1,13 @@
-"""Fingerprints of optimisers that run in Python: the loop they share."""
+"""Fingerprints of optimisers that run in Python: the loop they share.
+
+An optimiser sees the gradient of ln L, which neither vanishes nor overflows. Late in training it would see that of L, which is as small as
+the loss; what it makes of small gradients is a second run, with gradients that are 10^late of their size and a learning rate raised
+until its steps are as long as before. Optimisers without a scale of their own, such as sign descent, do the same in both; an ε, as in
+Adam or in the Newton–Schulz iteration of Muon, is such a scale.
+"""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +18,12 @@ from ._progress import Progress
 from ._verbs import Fingerprint, from_core
 
 Floats = NDArray[np.float64]
+# how far a geometry must lead to be named although its margin is not reached
+_CLEAR = 0.5
 Stepper = Callable[[Floats], Floats]
 """Takes a gradient of the weights' shape, makes a step and gives the weights."""
+Maker = Callable[[Floats, float], Stepper]
+"""A stepper that begins at weights, with the learning rate times a factor."""
 
 
 def log_loss(margins: Floats) -> tuple[float, Floats]:
@@ -25,43 +36,94 @@ def log_loss(margins: Floats) -> tuple[float, Floats]:
 
 def follow(
     name: str,
-    make: Callable[[Floats], Stepper],
+    make: Maker,
     *,
     starts: int,
     log10_loss: float,
     steps: int,
     objective: str,
+    late: float | None,
     progress: bool | None,
 ) -> Fingerprint:
-    """Follows an optimiser on the linear problems of the battery and reads its paths."""
+    """Follows an optimiser on the linear problems of the battery and reads its paths, early and late."""
     if objective not in ("log", "plain"):
         raise _core.Error(f"the objective is log (ln L) or plain (L), not {objective!r}")
     if not log10_loss <= -2:
         raise _core.Error(f"log10_loss is {log10_loss}, but must be -2 or less: above nothing is decided")
+    if late is not None and not -200 <= late < 0:
+        raise _core.Error(f"late is {late}, but must be from -200 to below 0, or None: the exponent of a gradient's size")
     probes, levels = _core.probes(starts)
-    paths: list[tuple[str, int, int, str, list[tuple[int, Floats]]]] = []
     with Progress(progress) as shown:
-        for probe in probes:
-            for start, origin in enumerate(probe["starts"]):
-                shown.line(f"{name}: {probe['name']}, start {start}")
-                path = _walk(probe, origin, make, levels, log10_loss, steps, objective)
-                paths.append((probe["name"], start, *path))
-    found = _core.fingerprint_paths(name, paths)
-    return from_core(found["fingerprints"][0], found["page"], found["figure"])
+
+        def run(scale: float, factor: float, words: str) -> Fingerprint:
+            paths: list[tuple[str, int, int, str, list[tuple[int, Floats]]]] = []
+            for probe in probes:
+                for start, origin in enumerate(probe["starts"]):
+                    shown.line(f"{name}{words}: {probe['name']}, start {start}")
+                    path = _walk(probe, origin, make, factor, levels, log10_loss, steps, objective, scale)
+                    paths.append((probe["name"], start, *path))
+            found = _core.fingerprint_paths(name, paths)
+            return from_core(found["fingerprints"][0], found["page"], found["figure"])
+
+        early = run(1.0, 1.0, "")
+        if late is None or objective == "plain":
+            return replace(early, early=_leading(early), answer=_words(early))
+        return _with_late(early, late, lambda factor: run(10.0**late, factor, ", late"), _raise(probes[0], make, late))
+
+
+def _leading(found: Fingerprint) -> str | None:
+    """The geometry that is maximised at the end, else one that leads its rivals clearly, else one that was maximised before."""
+    clear = found.lead is not None and found.lead >= _CLEAR
+    return found.late or (found.nearest if clear else found.early)
+
+
+def _words(found: Fingerprint) -> str:
+    if found.late is not None or found.lead is None:
+        return found.answer
+    return f"{found.answer}; it leads its rivals by {found.lead:.2f} of what its exact maximiser does"
+
+
+def _raise(probe: dict[str, Any], make: Maker, late: float) -> float:
+    """How much the learning rate must be raised for steps as long as with gradients of full size."""
+    gradient = -probe["rows"].mean(axis=0).reshape(probe["shape"])
+    lengths = []
+    for scale in (1.0, 10.0**late):
+        weights = np.zeros(probe["shape"])
+        step = make(weights.copy(), 1.0)
+        for _ in range(5):  # for the memory to fill
+            before, weights = weights, step(scale * gradient)
+        lengths.append(float(np.linalg.norm(weights - before)))
+    return lengths[0] / lengths[1] if lengths[1] > 0 else float("inf")
+
+
+def _with_late(early: Fingerprint, late: float, run: Callable[[float], Fingerprint], factor: float) -> Fingerprint:
+    """A fingerprint with what happens to small gradients."""
+    begin = f"Early: {_words(early)}. Late, with gradients of 1e{late:.0f}: "
+    kept = replace(early, early=_leading(early), late=None)
+    if not np.isfinite(factor):
+        return replace(kept, answer=begin + "it does not move any more")
+    try:
+        found = run(factor)
+    except _core.Error as error:
+        return replace(kept, answer=begin + str(error))
+    details = {**early.details, "late": found.details}
+    return replace(kept, late=_leading(found), late_lead=found.lead, answer=begin + _words(found), details=details)
 
 
 def _walk(
     probe: dict[str, Any],
     origin: Floats,
-    make: Callable[[Floats], Stepper],
+    make: Maker,
+    factor: float,
     levels: list[float],
     log10_loss: float,
     steps: int,
     objective: str,
+    size: float,
 ) -> tuple[int, str, list[tuple[int, Floats]]]:
     rows, shape = probe["rows"], tuple(probe["shape"])
     weights = origin.reshape(shape)
-    step = make(weights.copy())
+    step = make(weights.copy(), factor)
     points: list[tuple[int, Floats]] = []
     level, reason, taken = 0, f"{steps} steps made", False
     for count in range(steps + 1):
@@ -81,7 +143,7 @@ def _walk(
             break
         if count == steps:
             break
-        scale = 1.0 if objective == "log" else float(np.exp(loss))
+        scale = size if objective == "log" else float(np.exp(loss))
         if scale == 0.0:
             reason = "the loss is 0 as a float"
             break

@@ -37,6 +37,27 @@ class Oracle(Protocol):
         """Gradients of ⟨cotangents[k], scores(x)⟩ for x the k-th of the named examples, one row each."""
         ...
 
+    def gram(self, examples: NDArray[np.intp], cotangents: Floats, blocks: list[str]) -> Floats:
+        """Products of these gradients over the named blocks, whether or not there is room for the gradients."""
+        ...
+
+
+def places(blocks: list[Block], names: list[str]) -> NDArray[np.intp]:
+    """Where the named blocks lie in the vector of all parameters."""
+    ends = np.cumsum([rows * cols for _, rows, cols in blocks])
+    parts = [
+        np.arange(int(end) - rows * cols, int(end))
+        for end, (name, rows, cols) in zip(ends, blocks, strict=True)
+        if name in names
+    ]
+    return np.concatenate(parts)
+
+
+def gram_of_rows(model: Oracle, examples: NDArray[np.intp], cotangents: Floats, blocks: list[str]) -> Floats:
+    """The Gram matrix by the gradients themselves."""
+    rows = model.rows(examples, cotangents)[:, places(model.blocks, blocks)]
+    return np.ascontiguousarray(rows @ rows.T)
+
 
 def as_matrix(shape: tuple[int, ...]) -> tuple[int, int]:
     """Rows and columns of a tensor as a matrix: the first axis against all others, vectors as a column."""
@@ -99,6 +120,9 @@ class NumpyOracle:
             for n, cotangent in zip(examples, cotangents, strict=True)
         ]
         return np.array(found)
+
+    def gram(self, examples: NDArray[np.intp], cotangents: Floats, blocks: list[str]) -> Floats:
+        return gram_of_rows(self, examples, cotangents, blocks)
 
 
 def oracle_of(f: Callable[..., Any], params: Mapping[str, Any], X: Any, vjp: Callable[..., Any] | None) -> Oracle:

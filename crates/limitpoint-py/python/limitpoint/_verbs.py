@@ -15,13 +15,14 @@ class Fingerprint:
     answer: str
     """The answer as a sentence."""
     early: str | None
-    """The key of the geometry of the first phase that has one, such as `linf`."""
+    """The key of the geometry of the first phase that has one, such as `linf`; None if there is none. Of an optimiser that runs in
+    Python, the geometry that it maximises while gradients are of their natural size, or that leads by at least one half."""
     late: str | None
-    """That of the last phase."""
+    """That of the last phase. Of an optimiser that runs in Python, the one with gradients as small as late in training."""
     nearest: str | None
     """The geometry that comes nearest in the last phase, whether or not its margin is reached."""
     confidence: float | None
-    """How far the winner leads in the last phase, from 0 to 1."""
+    """How sure the answer of the last phase is, from 0 to 1: how far the winner leads, or how far the nearest falls short."""
     reached: float
     """log₁₀ of the smallest loss to which all runs were followed."""
     phases: list[dict[str, Any]] = field(repr=False)
@@ -29,6 +30,10 @@ class Fingerprint:
     """Every run with what was read off it, and the network."""
     page: str = field(repr=False, default="")
     figure: str | None = field(repr=False, default=None)
+    lead: float | None = None
+    """How far `nearest` leads its rivals at the end, from 0 (not at all) to 1 (as far as at its exact maximiser)."""
+    late_lead: float | None = None
+    """The same with small gradients, of an optimiser that runs in Python."""
 
     def report(self, path: str | Path = "fingerprint.html") -> Path:
         """Writes the page."""
@@ -41,6 +46,20 @@ class Fingerprint:
 
     def _repr_html_(self) -> str:
         return f"<p>{self.answer}</p><div style='max-width:32em'>{self.figure or ''}</div>"
+
+
+def _lead(found: dict[str, Any], nearest: str) -> float | None:
+    """The mean over runs of (1 − attained by the best rival / attained by the answer) / (the same at the answer's maximiser)."""
+    answer = [geometry["key"] for geometry in found["geometries"]].index(nearest)
+    leads = []
+    for run in found["runs"]:
+        if not run["readings"] or not run["rivals"][answer]:
+            continue
+        end = run["readings"][-1]
+        attained = [share / floor for share, floor in zip(end["shares"], end["floors"], strict=True)]
+        rival = max(attained[other] for other in run["rivals"][answer])
+        leads.append(min(1.0, max(0.0, (1.0 - rival / attained[answer]) / run["leads"][answer])))
+    return sum(leads) / len(leads) if leads else None
 
 
 def from_core(found: dict[str, Any], page: str = "", figure: str | None = None) -> Fingerprint:
@@ -60,6 +79,7 @@ def from_core(found: dict[str, Any], page: str = "", figure: str | None = None) 
         details=found,
         page=page,
         figure=figure,
+        lead=_lead(found, phases[-1]["nearest"]) if phases else None,
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ._audit import NORMS, Audit, judge
 from ._foreign import follow
-from ._oracle import Floats, as_matrix
+from ._oracle import Floats, as_matrix, gram_of_rows
 from ._verbs import Fingerprint
 
 __all__ = ["FunctionOracle", "audit", "fingerprint"]
@@ -72,6 +72,9 @@ class FunctionOracle:
             parts = [np.asarray(gradients[name]).reshape(len(examples), -1) for name in self._params]
         return np.ascontiguousarray(np.hstack(parts).astype(np.float64))
 
+    def gram(self, examples: NDArray[np.intp], cotangents: Floats, blocks: list[str]) -> Floats:
+        return gram_of_rows(self, examples, cotangents, blocks)
+
 
 def audit(
     apply: Callable[[Any, Any], Any],
@@ -98,8 +101,9 @@ def fingerprint(
     name: str = "optax",
     starts: int = 2,
     log10_loss: float = -100.0,
-    steps: int = 20_000,
+    steps: int = 10_000,
     objective: str = "log",
+    late: float | None = -30.0,
     progress: bool | None = None,
 ) -> Fingerprint:
     """Which geometry does a gradient transformation of optax prefer? `fingerprint(optax.adam(1e-2), name="adam")`.
@@ -108,7 +112,7 @@ def fingerprint(
     """
     transformation: Any = make if hasattr(make, "init") else make()
 
-    def stepper(origin: Floats) -> Callable[[Floats], Floats]:
+    def stepper(origin: Floats, factor: float) -> Callable[[Floats], Floats]:
         with _doubles():
             state: dict[str, Any] = {"weights": jnp.asarray(origin)}
             state["memory"] = transformation.init(state["weights"])
@@ -116,7 +120,7 @@ def fingerprint(
         @jax.jit
         def update(gradient: Any, memory: Any, weights: Any) -> Any:
             change, memory = transformation.update(gradient, memory, weights)
-            return weights + change, memory
+            return jax.tree_util.tree_map(lambda w, c: w + factor * c, weights, change), memory
 
         def step(gradient: Floats) -> Floats:
             with _doubles():
@@ -133,5 +137,6 @@ def fingerprint(
         log10_loss=log10_loss,
         steps=steps,
         objective=objective,
+        late=late,
         progress=progress,
     )

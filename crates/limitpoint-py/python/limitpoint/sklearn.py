@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 
 __all__ = ["ImplicitBiasClassifier", "MaxMarginClassifier", "MinimumNormRegressor"]
 
-# pairs of examples of two classes up to which all of them are rows of one problem
-_ALL_PAIRS = 4000
+# examples of each class that make new pairs in a round
+_NEAR = 12
 
 
 def _with_column(X: Any, column: Floats) -> Any:
@@ -150,14 +150,18 @@ class MaxMarginClassifier(_Linear):
         """Two classes, an intercept that costs nothing: the margin of differences x₊ − x₋, half of which it is."""
         above, below = np.flatnonzero(codes == 1), np.flatnonzero(codes == 0)
         rows = X.toarray() if is_sparse(X) else X
-        if len(above) * len(below) <= _ALL_PAIRS:
-            pairs = np.array([(i, j) for i in above for j in below])
-        else:  # near pairs first; the others come in when they are violated
-            middle = rows[above].mean(axis=0) - rows[below].mean(axis=0)
-            first = above[np.argsort(rows[above] @ middle)[:60]]
-            second = below[np.argsort(-(rows[below] @ middle))[:60]]
-            pairs = np.array([(i, j) for i in first for j in second])
+        scores = rows @ (rows[above].mean(axis=0) - rows[below].mean(axis=0))
+        pairs, best = np.empty((0, 2), dtype=np.intp), np.inf
         while True:
+            # pairs that are near each other in the direction found last; those that are violated are always among them
+            first = above[np.argsort(scores[above], kind="stable")[:_NEAR]]
+            second = below[np.argsort(-scores[below], kind="stable")[:_NEAR]]
+            fresh = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
+            known = set(map(tuple, pairs))
+            added = [pair for pair in map(tuple, fresh) if pair not in known]
+            if not added:
+                break
+            pairs = np.vstack([pairs, added])
             data = of_numbers(rows[pairs[:, 0]] - rows[pairs[:, 1]], np.ones(len(pairs)), "binary")
             found = _core.solve_margin(data, self.norm)
             dual = np.zeros(len(codes))
@@ -171,12 +175,9 @@ class MaxMarginClassifier(_Linear):
             least, most = scores[above].min(), scores[below].max()
             if least - most >= found["margin"] * (1 - 1e-12) - 1e-300:
                 break
-            fresh = [(i, j) for i in above[np.argsort(scores[above])[:20]] for j in below[np.argsort(-scores[below])[:20]]]
-            known = set(map(tuple, pairs))
-            added = [pair for pair in fresh if pair not in known]
-            if not added:
-                break
-            pairs = np.vstack([pairs, added])
+            if found["margin"] < best * (1 - 1e-9):  # it went on: pairs without weight have done their work
+                pairs = pairs[found["dual"] > 1e-12 * found["dual"].max()]
+            best = min(best, found["margin"])
         self.coef_ = direction[None, :]
         self.intercept_ = np.array([-(least + most) / 2])
         self._keep(found, 0.5, dual)

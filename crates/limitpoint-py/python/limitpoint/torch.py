@@ -11,9 +11,11 @@ import torch
 from torch.func import functional_call, grad, jvp, vmap
 
 from . import _core
-from ._audit import NORMS, Audit, Margins, judge
+from ._audit import NORMS, Audit, judge
 from ._foreign import follow
 from ._history import History
+from ._layers import layered_gram
+from ._margins import Margins
 from ._oracle import Floats, as_matrix
 from ._verbs import Fingerprint
 
@@ -23,8 +25,11 @@ __all__ = ["FunctionOracle", "Monitor", "audit", "fingerprint"]
 class FunctionOracle:
     """A function `f(params, X)` of tensors by name, in double precision."""
 
-    def __init__(self, f: Callable[[dict[str, Any], Any], Any], params: Mapping[str, Any], X: Any) -> None:
-        self._f = f
+    def __init__(
+        self, f: Callable[[dict[str, Any], Any], Any], params: Mapping[str, Any], X: Any, module: Any = None
+    ) -> None:
+        # the module behind f, if there is one: its layers are known
+        self._f, self._module = f, module
         self._X = torch.as_tensor(np.asarray(X)) if not isinstance(X, torch.Tensor) else X
         if self._X.is_floating_point():
             self._X = self._X.double()
@@ -78,26 +83,58 @@ class FunctionOracle:
         return change.detach().cpu().numpy().astype(np.float64)  # type: ignore[no-any-return]
 
     def rows(self, examples: NDArray[np.intp], cotangents: Floats) -> Floats:
-        chosen = self._X[torch.as_tensor(np.asarray(examples))]
-        weights = torch.as_tensor(cotangents, device=chosen.device)
+        found = self._gradients(*self._chosen(examples, cotangents), list(self._params))
+        return np.ascontiguousarray(found.cpu().numpy().astype(np.float64))
+
+    def gram(self, examples: NDArray[np.intp], cotangents: Floats, blocks: list[str]) -> Floats:
+        chosen, weights = self._chosen(examples, cotangents)
+        total, left = torch.zeros(len(chosen), len(chosen), dtype=torch.float64, device=weights.device), list(blocks)
+        if self._module is not None:
+            with _exact_attention():
+                total, left = layered_gram(self._module, chosen, weights, blocks)
+        for names in _groups({name: self._params[name].numel() for name in left}, len(chosen)):
+            rows = self._gradients(chosen, weights, names)
+            total = total + rows @ rows.T
+        return np.ascontiguousarray(total.detach().cpu().numpy().astype(np.float64))
+
+    def _chosen(self, examples: NDArray[np.intp], cotangents: Floats) -> tuple[Any, Any]:
+        chosen = self._X[torch.as_tensor(np.asarray(examples), device=self._X.device)]
+        return chosen, torch.as_tensor(cotangents, device=chosen.device)
+
+    def _gradients(self, chosen: Any, weights: Any, names: list[str]) -> Any:
+        """Gradients of ⟨weights[k], scores(chosen[k])⟩ with respect to the named parameters, one row each."""
+        others = {name: value for name, value in self._params.items() if name not in names}
+        moved = {name: self._params[name] for name in names}
 
         def single(params: dict[str, Any], x: Any, weight: Any) -> Any:
-            return (self._scores(params, x[None])[0] * weight).sum()
+            return (self._scores({**others, **params}, x[None])[0] * weight).sum()
 
         try:
             with _exact_attention():
-                gradients = vmap(grad(single), in_dims=(None, 0, 0), chunk_size=64)(self._params, chosen, weights)
-            parts = [gradients[name].reshape(len(chosen), -1).cpu().numpy() for name in self._params]
-            return np.ascontiguousarray(np.hstack(parts).astype(np.float64))
+                pulled = vmap(grad(single), in_dims=(None, 0, 0), chunk_size=64)(moved, chosen, weights)
+            return torch.cat([pulled[name].reshape(len(chosen), -1) for name in names], 1)
         except RuntimeError:
             # what vmap cannot follow, such as activation checkpointing, a loop can
             found = []
             for x, weight in zip(chosen, weights, strict=True):
-                params = {name: value.clone().requires_grad_() for name, value in self._params.items()}
-                pulled = torch.autograd.grad(single(params, x, weight), list(params.values()), allow_unused=True)
-                named = zip(params, pulled, strict=True)
-                found.append(self._flat({n: torch.zeros_like(params[n]) if g is None else g for n, g in named}))
-            return np.array(found)
+                params = {name: value.clone().requires_grad_() for name, value in moved.items()}
+                parts = torch.autograd.grad(single(params, x, weight), list(params.values()), allow_unused=True)
+                named = zip(params.values(), parts, strict=True)
+                found.append(torch.cat([(torch.zeros_like(p) if g is None else g).ravel() for p, g in named]))
+            return torch.stack(found)
+
+
+def _groups(sizes: dict[str, int], rows: int) -> list[list[str]]:
+    """Names in groups whose gradients fit into 256 MB together, or are one block."""
+    groups: list[list[str]] = []
+    held = 0
+    for name, size in sizes.items():
+        if not groups or (held + size) * rows > 1 << 25:
+            groups.append([])
+            held = 0
+        groups[-1].append(name)
+        held += size
+    return groups
 
 
 @contextmanager
@@ -140,7 +177,8 @@ def audit(
 
     features = _features(twin, inputs)
     labels = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else np.asarray(y)
-    return judge(FunctionOracle(f, params, inputs), inputs, labels, norms, level, smallest, weight_decay, features, task)
+    model = FunctionOracle(f, params, inputs, twin)
+    return judge(model, inputs, labels, norms, level, smallest, weight_decay, features, task)
 
 
 def _features(module: Any, X: Any) -> tuple[Floats, Floats] | None:
@@ -177,20 +215,25 @@ def fingerprint(
     name: str | None = None,
     starts: int = 2,
     log10_loss: float = -100.0,
-    steps: int = 20_000,
+    steps: int = 10_000,
     objective: str = "log",
+    late: float | None = -30.0,
     progress: bool | None = None,
 ) -> Fingerprint:
     """Which geometry does an optimiser of PyTorch prefer? `fingerprint(lambda params: torch.optim.Adam(params, lr=1e-2))`.
 
     The optimiser sees the gradient of ln L (`objective="log"`), which neither vanishes nor overflows however small the loss, so
-    that ordinary optimisers can be followed far; `objective="plain"` hands it the gradient of L itself, which a float cannot hold for
-    long. `reached` of the answer says down to which loss it was followed.
+    that ordinary optimisers can be followed far; `reached` of the answer says down to which loss. Late in training gradients are small,
+    and an optimiser with an ε, such as Adam, becomes another: a second run hands it gradients of 10^`late` of their size, with a learning
+    rate raised until steps are as long as before, and its answer is `late` (None leaves it out). `objective="plain"` hands the optimiser
+    the gradient of L itself instead, which a float cannot hold for long.
     """
 
-    def stepper(origin: Floats) -> Callable[[Floats], Floats]:
+    def stepper(origin: Floats, factor: float) -> Callable[[Floats], Floats]:
         weights = torch.nn.Parameter(torch.as_tensor(origin))
         optimiser = make([weights])
+        for group in optimiser.param_groups:
+            group["lr"] *= factor
         view = weights.detach().numpy()
 
         def step(gradient: Floats) -> Floats:
@@ -210,6 +253,7 @@ def fingerprint(
         log10_loss=log10_loss,
         steps=steps,
         objective=objective,
+        late=late,
         progress=progress,
     )
 

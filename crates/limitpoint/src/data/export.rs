@@ -55,8 +55,8 @@ fn members(data: &Dataset, ending: &str) -> Vec<(String, Vec<u8>)> {
     };
     match &data.inputs {
         Inputs::Dense(inputs) => {
-            let shape: Vec<usize> = std::iter::once(inputs.rows).chain(data.input_shape.iter().copied()).collect();
-            members.push((format!("X{ending}"), npy_of(&shape, &inputs.data)));
+            let shape: Vec<usize> = std::iter::once(inputs.rows()).chain(data.input_shape.iter().copied()).collect();
+            members.push((format!("X{ending}"), npy_of(&shape, inputs.entries())));
         }
         Inputs::Sparse(inputs) => {
             let mut columns = inputs.columns().iter().map(|&column| column as usize);
@@ -101,7 +101,7 @@ mod tests {
                 };
                 let array = |name: &str| parse_npz(&bytes, "x", &format!("{name}{ending}"));
                 match &data.inputs {
-                    Inputs::Dense(inputs) => assert_eq!(array("X").unwrap().values, inputs.data, "{}", spec.key()),
+                    Inputs::Dense(inputs) => assert_eq!(array("X").unwrap().values, inputs.entries(), "{}", spec.key()),
                     Inputs::Sparse(inputs) => {
                         let part = |name: &str| parse_npz(&bytes, "x", &format!("X{ending}_{name}")).unwrap().values;
                         assert_eq!(part("data"), inputs.values());

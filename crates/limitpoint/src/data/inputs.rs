@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::linalg::{Matrix, SparseMatrix, add_scaled, dot};
+use crate::linalg::{Matrix, SharedMatrix, SparseMatrix, add_scaled, dot};
 
 /// The most entries a dense copy of sparse inputs may have (400 MB).
 const LARGEST_COPY: usize = 50_000_000;
 
 /// One example per row.
 ///
-/// Sparse inputs cost memory and time by the entries that are not zero; they are shared, not copied, by the models
-/// bound to them.
+/// Copies share their numbers, and so do the models bound to them. Sparse inputs cost memory and time by the entries that
+/// are not zero; dense ones may lie in memory that somebody else owns ([`SharedMatrix::lent`]).
 ///
 /// ```
 /// use limitpoint::data::Inputs;
@@ -27,14 +27,32 @@ const LARGEST_COPY: usize = 50_000_000;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Inputs {
     /// All entries.
-    Dense(Matrix),
+    Dense(SharedMatrix),
     /// Entries that are not zero.
     Sparse(Arc<SparseMatrix>),
 }
 
 impl From<Matrix> for Inputs {
     fn from(inputs: Matrix) -> Self {
+        Self::Dense(inputs.into())
+    }
+}
+
+impl From<SharedMatrix> for Inputs {
+    fn from(inputs: SharedMatrix) -> Self {
         Self::Dense(inputs)
+    }
+}
+
+impl From<&Matrix> for Inputs {
+    fn from(inputs: &Matrix) -> Self {
+        inputs.clone().into()
+    }
+}
+
+impl From<&Inputs> for Inputs {
+    fn from(inputs: &Inputs) -> Self {
+        inputs.clone()
     }
 }
 
@@ -47,18 +65,24 @@ impl From<SparseMatrix> for Inputs {
 impl Inputs {
     /// Number of examples.
     pub fn rows(&self) -> usize {
-        InputsView::from(self).rows()
+        match self {
+            Self::Dense(matrix) => matrix.rows(),
+            Self::Sparse(matrix) => matrix.rows(),
+        }
     }
 
     /// Number of inputs of an example.
     pub fn cols(&self) -> usize {
-        InputsView::from(self).cols()
+        match self {
+            Self::Dense(matrix) => matrix.cols(),
+            Self::Sparse(matrix) => matrix.cols(),
+        }
     }
 
     /// Number of entries in memory.
     pub fn stored(&self) -> usize {
         match self {
-            Self::Dense(matrix) => matrix.data.len(),
+            Self::Dense(matrix) => matrix.entries().len(),
             Self::Sparse(matrix) => matrix.stored(),
         }
     }
@@ -88,9 +112,9 @@ impl Inputs {
     pub(super) fn select(&self, indices: &[usize]) -> Self {
         match self {
             Self::Dense(matrix) => {
-                let mut data = Vec::with_capacity(indices.len() * matrix.cols);
+                let mut data = Vec::with_capacity(indices.len() * matrix.cols());
                 indices.iter().for_each(|&i| data.extend_from_slice(matrix.row(i)));
-                Self::Dense(Matrix { rows: indices.len(), cols: matrix.cols, data })
+                Matrix { rows: indices.len(), cols: matrix.cols(), data }.into()
             }
             Self::Sparse(matrix) => matrix.select(indices).into(),
         }
@@ -100,8 +124,8 @@ impl Inputs {
     pub(super) fn first_not_finite(&self) -> Option<(usize, usize, f64)> {
         match self {
             Self::Dense(matrix) => {
-                let at = matrix.data.iter().position(|x| !x.is_finite())?;
-                Some((at / matrix.cols, at % matrix.cols, matrix.data[at]))
+                let at = matrix.entries().iter().position(|x| !x.is_finite())?;
+                Some((at / matrix.cols(), at % matrix.cols(), matrix.entries()[at]))
             }
             Self::Sparse(matrix) => {
                 let at = matrix.values().iter().position(|x| !x.is_finite())?;
@@ -114,9 +138,9 @@ impl Inputs {
     /// x ← change(i, x) for every input x of every example i, where `change` keeps 0.
     pub(super) fn map_rows(&mut self, change: impl Fn(usize, f64) -> f64) {
         match self {
-            Self::Dense(matrix) => {
+            Self::Dense(matrix) => matrix.change(|matrix| {
                 (0..matrix.rows).for_each(|i| matrix.row_mut(i).iter_mut().for_each(|x| *x = change(i, *x)));
-            }
+            }),
             Self::Sparse(matrix) => {
                 let matrix = Arc::make_mut(matrix);
                 (0..matrix.rows()).for_each(|i| matrix.map_row(i, |x| change(i, x)));
@@ -141,7 +165,7 @@ pub struct NeedsDense {
 }
 
 impl super::Dataset {
-    /// The inputs as a dense matrix: those there are, or a copy of sparse ones of up to 5·10⁷ entries.
+    /// The inputs as a dense matrix: those there are, or a copy of lent ones, or of sparse ones of up to 5·10⁷ entries.
     ///
     /// ```
     /// use limitpoint::data::{Dataset, Targets};
@@ -155,7 +179,7 @@ impl super::Dataset {
     /// ```
     pub fn dense(&self) -> Result<Cow<'_, Matrix>, NeedsDense> {
         match &self.inputs {
-            Inputs::Dense(matrix) => Ok(Cow::Borrowed(matrix)),
+            Inputs::Dense(matrix) => Ok(matrix.matrix()),
             Inputs::Sparse(matrix) => {
                 let (rows, columns) = (matrix.rows(), matrix.cols());
                 if rows.checked_mul(columns).is_none_or(|entries| entries > LARGEST_COPY) {
@@ -164,47 +188,5 @@ impl super::Dataset {
                 Ok(Cow::Owned(matrix.to_dense()))
             }
         }
-    }
-}
-
-/// Inputs that are looked at and not owned; what models are built from.
-#[derive(Debug, Clone, Copy)]
-pub enum InputsView<'a> {
-    /// All entries.
-    Dense(&'a Matrix),
-    /// Entries that are not zero.
-    Sparse(&'a Arc<SparseMatrix>),
-}
-
-impl InputsView<'_> {
-    /// Number of examples.
-    pub fn rows(&self) -> usize {
-        match self {
-            Self::Dense(matrix) => matrix.rows,
-            Self::Sparse(matrix) => matrix.rows(),
-        }
-    }
-
-    /// Number of inputs of an example.
-    pub fn cols(&self) -> usize {
-        match self {
-            Self::Dense(matrix) => matrix.cols,
-            Self::Sparse(matrix) => matrix.cols(),
-        }
-    }
-}
-
-impl<'a> From<&'a Inputs> for InputsView<'a> {
-    fn from(inputs: &'a Inputs) -> Self {
-        match inputs {
-            Inputs::Dense(matrix) => Self::Dense(matrix),
-            Inputs::Sparse(matrix) => Self::Sparse(matrix),
-        }
-    }
-}
-
-impl<'a> From<&'a Matrix> for InputsView<'a> {
-    fn from(inputs: &'a Matrix) -> Self {
-        Self::Dense(inputs)
     }
 }

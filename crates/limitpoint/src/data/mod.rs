@@ -60,7 +60,7 @@ pub use export::to_npz;
 pub use file::{File, FileFormat};
 pub use gaussians::Gaussians;
 pub use images::{ImageFolder, data_folder};
-pub use inputs::{Inputs, InputsView, NeedsDense};
+pub use inputs::{Inputs, NeedsDense};
 pub use matrices::{Matrices, MatrixTask};
 pub use npy::read_npy;
 pub use picture::Channels;

@@ -110,7 +110,7 @@ mod tests {
         let expected = Matrix::from_rows(&[&[0.5, 0.0, -2.0], &[0.0, 1e3, 0.0], &[0.0, 0.0, 0.0]]);
         for sparse in [None, Some(false)] {
             let (inputs, targets) = parse(SAMPLE, "s", None, sparse).unwrap();
-            assert_eq!(inputs, Inputs::Dense(expected.clone()));
+            assert_eq!(inputs, expected.clone().into());
             assert_eq!(targets, [1.0, -1.0, 1.0]);
         }
         let kept = parse(SAMPLE, "s", None, Some(true)).unwrap().0;

@@ -110,12 +110,14 @@ impl Standardisation {
             });
         }
         let Inputs::Dense(inputs) = &mut data.inputs else { return Err(filling(data)) };
-        for i in 0..inputs.rows {
-            let row = inputs.row_mut(i);
-            for ((x, mean), deviation) in row.iter_mut().zip(&self.mean).zip(&self.deviation) {
-                *x = (*x - mean) / deviation;
+        inputs.change(|inputs| {
+            for i in 0..inputs.rows {
+                let row = inputs.row_mut(i);
+                for ((x, mean), deviation) in row.iter_mut().zip(&self.mean).zip(&self.deviation) {
+                    *x = (*x - mean) / deviation;
+                }
             }
-        }
+        });
         data.still_finite("standardising")
     }
 }
@@ -235,9 +237,9 @@ mod tests {
         Dataset::new("random", inputs, Targets::Values(vec![0.0; rows]), shape.to_vec()).unwrap()
     }
 
-    fn matrix(data: &mut Dataset) -> &mut Matrix {
+    fn change(data: &mut Dataset, work: impl FnOnce(&mut Matrix)) {
         match &mut data.inputs {
-            Inputs::Dense(inputs) => inputs,
+            Inputs::Dense(inputs) => inputs.change(work),
             Inputs::Sparse(_) => panic!("made dense"),
         }
     }
@@ -266,30 +268,32 @@ mod tests {
     #[test]
     fn standardised_columns_have_mean_zero_and_deviation_one() {
         let (mut train, mut test) = (random(50, &[4]), random(9, &[4]));
-        matrix(&mut train).data.iter_mut().for_each(|x| *x = 1e6 + 3.0 * *x);
-        (0..50).for_each(|i| matrix(&mut train)[(i, 2)] = 0.1);
-        (0..9).for_each(|i| matrix(&mut test)[(i, 2)] = 1.1);
+        change(&mut train, |inputs| {
+            inputs.data.iter_mut().for_each(|x| *x = 1e6 + 3.0 * *x);
+            (0..50).for_each(|i| inputs[(i, 2)] = 0.1);
+        });
+        change(&mut test, |inputs| (0..9).for_each(|i| inputs[(i, 2)] = 1.1));
         Normalisation::Standardise.apply(&mut train, Some(&mut test)).unwrap();
         for j in 0..4 {
-            let column: Vec<f64> = (0..50).map(|i| matrix(&mut train)[(i, j)]).collect();
+            let column: Vec<f64> = (0..50).map(|i| train.dense().unwrap()[(i, j)]).collect();
             let (mean, square) = (column.iter().sum::<f64>() / 50.0, norm2(&column).powi(2) / 50.0);
             assert!(mean.abs() < 1e-9, "{mean}");
             assert!((square - if j == 2 { 0.0 } else { 1.0 }).abs() < 1e-9, "{square}");
         }
-        assert!((matrix(&mut test)[(4, 2)] - 1.0).abs() < 1e-15);
-        assert!(matrix(&mut test)[(0, 0)] < -1e5, "the test set is measured by the training set");
+        assert!((test.dense().unwrap()[(4, 2)] - 1.0).abs() < 1e-15);
+        assert!(test.dense().unwrap()[(0, 0)] < -1e5, "the test set is measured by the training set");
     }
 
     #[test]
     fn centring_keeps_the_spread_and_unit_norm_the_direction() {
         let mut data = random(20, &[3]);
-        let difference = |data: &mut Dataset| matrix(data)[(1, 0)] - matrix(data)[(0, 0)];
-        let before = difference(&mut data);
+        let difference = |data: &Dataset| data.dense().unwrap()[(1, 0)] - data.dense().unwrap()[(0, 0)];
+        let before = difference(&data);
         Normalisation::Centre.apply(&mut data, None).unwrap();
-        assert!((difference(&mut data) - before).abs() < 1e-15);
+        assert!((difference(&data) - before).abs() < 1e-15);
         Normalisation::UnitNorm.apply(&mut data, None).unwrap();
-        assert!((0..20).all(|i| (norm2(matrix(&mut data).row(i)) - 1.0).abs() < 1e-15));
-        matrix(&mut data).row_mut(7).fill(0.0);
+        assert!((0..20).all(|i| (norm2(data.dense().unwrap().row(i)) - 1.0).abs() < 1e-15));
+        change(&mut data, |inputs| inputs.row_mut(7).fill(0.0));
         assert!(data.unit_norm().unwrap_err().to_string().contains("row 7"));
     }
 

@@ -31,13 +31,13 @@ pub fn margin_bracket(point: &Point, norm: &mut dyn Norm) -> MarginBracket {
 /// use limitpoint::diagnostics::feature_bound;
 /// use limitpoint::linalg::Matrix;
 /// use limitpoint::norms::NormSpec;
-/// let inputs = Matrix::from_rows(&[&[1.0, -2.0], &[0.5, 0.5]]);
+/// let inputs = Matrix::from_rows(&[&[1.0, -2.0], &[0.5, 0.5]]).into();
 /// let mut sign_descent = NormSpec::Linf.build_vector(2)?;
 /// assert_eq!(feature_bound(&inputs, &mut *sign_descent), 3.0);
 /// # Ok::<(), limitpoint::norms::NormError>(())
 /// ```
-pub fn feature_bound(inputs: &crate::linalg::Matrix, norm: &mut dyn Norm) -> f64 {
-    (0..inputs.rows).map(|n| norm.dual(inputs.row(n))).fold(0.0, f64::max)
+pub fn feature_bound(inputs: &crate::linalg::SharedMatrix, norm: &mut dyn Norm) -> f64 {
+    (0..inputs.rows()).map(|n| norm.dual(inputs.row(n))).fold(0.0, f64::max)
 }
 
 /// [`feature_bound`] of sparse inputs, at the cost of their entries in every norm that treats all coordinates alike:
@@ -110,7 +110,7 @@ mod tests {
             NormSpec::Max { blocks: block(NormSpec::Linf) },
             NormSpec::Sum { blocks: block(quadratic) },
         ] {
-            let expected = feature_bound(&dense, &mut *norm.build_vector(4).unwrap());
+            let expected = feature_bound(&dense.clone().into(), &mut *norm.build_vector(4).unwrap());
             let found = sparse_feature_bound(&sparse, &norm).unwrap();
             assert!((found - expected).abs() < 1e-14 * expected, "{norm}: {found} instead of {expected}");
         }

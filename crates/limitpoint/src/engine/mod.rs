@@ -24,14 +24,14 @@ mod tangents;
 pub use compute::{Compute, Precision};
 pub use tangents::{Kink, KinkColumn, Kinks, Tangents};
 
-use crate::data::InputsView;
+use crate::data::Inputs;
 use crate::models::{Architecture, Homogeneity, ModelError};
 use crate::params::{At, ParamLayout, Parameters, Update};
 
 /// Something that can compute models.
 pub trait Engine {
-    /// Takes the inputs (examples × features) over; refuses what it cannot compute.
-    fn bind(&self, architecture: &Architecture, inputs: InputsView<'_>) -> Result<Box<dyn Evaluator>, ModelError>;
+    /// Binds the inputs (examples × features), which are shared; refuses what it cannot compute.
+    fn bind(&self, architecture: &Architecture, inputs: &Inputs) -> Result<Box<dyn Evaluator>, ModelError>;
 }
 
 /// What is known of a model that is bound to inputs, and its last scores.

@@ -116,7 +116,7 @@ pub(super) fn describe_sets(train: &Dataset, test: Option<&Dataset>) -> DataReco
         digest.update((data.inputs.rows() as u64).to_le_bytes());
         digest.update((data.inputs.cols() as u64).to_le_bytes());
         match &data.inputs {
-            Inputs::Dense(inputs) => inputs.data.iter().for_each(|x| digest.update(x.to_le_bytes())),
+            Inputs::Dense(inputs) => inputs.entries().iter().for_each(|x| digest.update(x.to_le_bytes())),
             Inputs::Sparse(inputs) => {
                 digest.update(b"sparse");
                 inputs.starts().iter().for_each(|start| digest.update((*start as u64).to_le_bytes()));

@@ -1,6 +1,7 @@
 //! Vectors and matrices, dense and sparse; what a matrix means is decided elsewhere.
 //!
-//! Vectors are plain slices. Matrices are row-major slices with a shape, owned by [`Matrix`] where ownership is needed.
+//! Vectors are plain slices. Matrices are row-major slices with a shape, owned by [`Matrix`] where ownership is needed,
+//! and shared by [`SharedMatrix`] where many look at the same numbers.
 //! Decompositions are thin over faer, large products over `gemm`; the small fused products that the networks live on
 //! are in `tile`, and [`Team`] shares them out over threads without changing a bit of the result.
 
@@ -14,6 +15,7 @@ mod panels;
 mod precise;
 mod real;
 mod scalar;
+mod shared;
 mod sparse;
 mod team;
 pub(crate) mod tile;
@@ -29,6 +31,7 @@ pub use panels::{PANEL_VECTORS, Panels, lanes};
 pub use precise::Precise;
 pub use real::Real;
 pub use scalar::{Factor, Scalar};
+pub use shared::{Lender, SharedMatrix};
 pub use sparse::SparseMatrix;
 pub use team::{SharedSlice, Team};
 pub use vector::{add_scaled, dot, max_abs, norm2, sign, sum_abs};

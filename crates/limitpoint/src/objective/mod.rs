@@ -87,7 +87,7 @@ impl Objective {
         compute: Compute,
     ) -> Result<Self, ObjectiveError> {
         check_family(data, loss)?;
-        let evaluator = compute.engine().bind(&model.architecture_on(data)?, (&data.inputs).into())?;
+        let evaluator = compute.engine().bind(&model.architecture_on(data)?, &data.inputs)?;
         Self::around(evaluator, data, loss, reduction)
     }
 

@@ -47,7 +47,7 @@ impl AdmissibleDescent {
         }
         let longest = match &data.inputs {
             Inputs::Sparse(inputs) => sparse_feature_bound(inputs, &NormSpec::L2)?,
-            Inputs::Dense(inputs) => feature_bound(inputs, &mut *NormSpec::L2.build_vector(inputs.cols)?),
+            Inputs::Dense(inputs) => feature_bound(inputs, &mut *NormSpec::L2.build_vector(inputs.cols())?),
         };
         let bounds = model.architecture_on(data).ok().and_then(|architecture| architecture.sphere_bounds(longest));
         let (Some(bounds), Some(degree)) = (bounds, objective.homogeneity().map(|homogeneity| homogeneity.degree))

@@ -76,7 +76,7 @@ fn bound(spec: &OptimiserSpec, data: &Dataset, layout: &ParamLayout) -> Result<f
 pub(super) fn largest_feature(norm: &NormSpec, data: &Dataset, layout: &ParamLayout) -> Result<f64, TrainingError> {
     Ok(match &data.inputs {
         Inputs::Sparse(inputs) => sparse_feature_bound(inputs, norm)?,
-        Inputs::Dense(inputs) if layout.len() == inputs.cols => feature_bound(inputs, &mut *norm.build(layout)?),
-        Inputs::Dense(inputs) => feature_bound(inputs, &mut *norm.build_vector(inputs.cols)?),
+        Inputs::Dense(inputs) if layout.len() == inputs.cols() => feature_bound(inputs, &mut *norm.build(layout)?),
+        Inputs::Dense(inputs) => feature_bound(inputs, &mut *norm.build_vector(inputs.cols())?),
     })
 }

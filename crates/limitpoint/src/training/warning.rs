@@ -3,7 +3,7 @@
 use super::start::largest_feature;
 use super::{Setup, Trainer, TrainingError};
 use crate::data::{Dataset, Inputs, Targets};
-use crate::linalg::{Eigen, Matrix, matmul_nt, matmul_tn};
+use crate::linalg::{Eigen, SharedMatrix, matmul_nt, matmul_tn};
 use crate::losses::LossSpec;
 use crate::norms::NormSpec;
 use crate::objective::{Objective, Reduction};
@@ -62,13 +62,14 @@ impl Setup {
 }
 
 /// λ_max(XᵀX), from the smaller of XᵀX and XXᵀ.
-fn largest_eigenvalue(x: &Matrix) -> Result<f64, TrainingError> {
-    let size = x.rows.min(x.cols);
+fn largest_eigenvalue(inputs: &SharedMatrix) -> Result<f64, TrainingError> {
+    let (rows, cols, x) = (inputs.rows(), inputs.cols(), inputs.entries());
+    let size = rows.min(cols);
     let mut gram = vec![0.0; size * size];
-    if x.rows <= x.cols {
-        matmul_nt(&mut gram, &x.data, &x.data, x.rows, x.cols, x.rows);
+    if rows <= cols {
+        matmul_nt(&mut gram, x, x, rows, cols, rows);
     } else {
-        matmul_tn(&mut gram, &x.data, &x.data, x.cols, x.rows, x.cols);
+        matmul_tn(&mut gram, x, x, cols, rows, cols);
     }
     let mut eigen = Eigen::new(size);
     eigen.factor(&gram)?;

@@ -2,7 +2,7 @@
 
 use super::Chosen;
 use crate::engine::{Bound, Evaluator, Tangents};
-use crate::linalg::{Matrix, add_scaled, dot};
+use crate::linalg::{Matrix, SharedMatrix, add_scaled, dot};
 use crate::models::Architecture;
 use crate::params::At;
 
@@ -29,8 +29,8 @@ pub struct DiagonalNetwork {
 }
 
 impl DiagonalNetwork {
-    pub(super) fn new(architecture: &Architecture, inputs: &Matrix, factors: usize) -> Self {
-        let (bound, weight) = (Bound::new(architecture, inputs.rows), vec![0.0; inputs.cols]);
+    pub(super) fn new(architecture: &Architecture, inputs: &SharedMatrix, factors: usize) -> Self {
+        let (bound, weight) = (Bound::new(architecture, inputs.rows()), vec![0.0; inputs.cols()]);
         Self { bound, examples: Chosen::all(inputs), factors, weight }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Chosen;
 use crate::engine::{Bound, Evaluator, Tangents};
-use crate::linalg::{Matrix, add_scaled, dot, matmul, matmul_nt, matmul_tn};
+use crate::linalg::{Matrix, SharedMatrix, add_scaled, dot, matmul, matmul_nt, matmul_tn};
 use crate::models::Architecture;
 use crate::params::At;
 
@@ -42,16 +42,16 @@ pub struct MatrixModel {
 }
 
 impl MatrixModel {
-    pub(super) fn new(architecture: &Architecture, inputs: &Matrix, symmetric: bool) -> Self {
+    pub(super) fn new(architecture: &Architecture, inputs: &SharedMatrix, symmetric: bool) -> Self {
         let blocks = architecture.layout().blocks();
         let rows = blocks[0].rows;
-        let columns = inputs.cols / rows;
+        let columns = inputs.cols() / rows;
         let sides: Vec<usize> = std::iter::once(rows).chain(blocks.iter().map(|block| block.cols)).collect();
         let largest = sides.iter().max().copied().unwrap_or(1);
         let heads =
             if symmetric { vec![vec![0.0; rows * rows]] } else { products(&sides, |i| sides[0] * sides[i + 1]) };
         Self {
-            bound: Bound::new(architecture, inputs.rows),
+            bound: Bound::new(architecture, inputs.rows()),
             examples: Chosen::all(inputs),
             symmetric,
             tails: products(&sides, |i| sides[i] * columns),
@@ -64,7 +64,7 @@ impl MatrixModel {
 
     fn shape(&self) -> (usize, usize) {
         let rows = self.sides[0];
-        (rows, self.examples.inputs.cols / rows)
+        (rows, self.examples.inputs.cols() / rows)
     }
 
     fn multiply_heads(&mut self, params: &[f64]) {

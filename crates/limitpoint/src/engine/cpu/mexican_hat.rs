@@ -1,7 +1,7 @@
 //! The Mexican hat on its examples.
 
 use crate::engine::{Bound, Evaluator, Tangents};
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, SharedMatrix};
 use crate::models::{Architecture, hat};
 use crate::params::At;
 
@@ -31,8 +31,8 @@ pub struct MexicanHat {
 }
 
 impl MexicanHat {
-    pub(super) fn new(architecture: &Architecture, inputs: &Matrix, degree: f64, exponent: u32) -> Self {
-        Self { bound: Bound::new(architecture, inputs.rows), examples: Chosen::all(inputs), degree, exponent }
+    pub(super) fn new(architecture: &Architecture, inputs: &SharedMatrix, degree: f64, exponent: u32) -> Self {
+        Self { bound: Bound::new(architecture, inputs.rows()), examples: Chosen::all(inputs), degree, exponent }
     }
 
     /// h and ∇h.

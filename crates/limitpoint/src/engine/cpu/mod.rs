@@ -36,8 +36,8 @@ pub use mexican_hat::MexicanHat;
 pub use sparse_linear::SparseLinear;
 
 use super::{Compute, Engine, Evaluator, Precision, Tangents};
-use crate::data::{Dataset, InputsView};
-use crate::linalg::Matrix;
+use crate::data::{Dataset, Inputs};
+use crate::linalg::SharedMatrix;
 use crate::models::{Architecture, Layer, ModelError, ModelSpec, Shape};
 
 /// The engine with its threads and its precision.
@@ -46,11 +46,7 @@ pub struct Cpu(pub Compute);
 
 impl Cpu {
     /// Binds an architecture to inputs, all that can be asked of it included.
-    pub fn tangents(
-        &self,
-        architecture: &Architecture,
-        inputs: InputsView<'_>,
-    ) -> Result<Box<dyn Tangents>, ModelError> {
+    pub fn tangents(&self, architecture: &Architecture, inputs: &Inputs) -> Result<Box<dyn Tangents>, ModelError> {
         let (rows, cols) = (inputs.rows(), inputs.cols());
         architecture.footprint(rows).require()?;
         if rows == 0 || cols == 0 {
@@ -61,11 +57,11 @@ impl Cpu {
             return Err(ModelError::InputSize { expected, found: cols });
         }
         let inputs = match (inputs, architecture.layers()) {
-            (InputsView::Dense(inputs), _) => inputs,
-            (InputsView::Sparse(inputs), [Layer::Dense { bias: false, .. }]) => {
+            (Inputs::Dense(inputs), _) => inputs,
+            (Inputs::Sparse(inputs), [Layer::Dense { bias: false, .. }]) => {
                 return Ok(Box::new(SparseLinear::new(architecture, inputs, self.0.threads)));
             }
-            (InputsView::Sparse(_), _) => return Err(ModelError::SparseInputs { rows, cols }),
+            (Inputs::Sparse(_), _) => return Err(ModelError::SparseInputs { rows, cols }),
         };
         Ok(match architecture.layers() {
             [Layer::Diagonal { factors }] => Box::new(DiagonalNetwork::new(architecture, inputs, *factors)),
@@ -86,15 +82,15 @@ impl Cpu {
 }
 
 impl Engine for Cpu {
-    fn bind(&self, architecture: &Architecture, inputs: InputsView<'_>) -> Result<Box<dyn Evaluator>, ModelError> {
+    fn bind(&self, architecture: &Architecture, inputs: &Inputs) -> Result<Box<dyn Evaluator>, ModelError> {
         Ok(self.tangents(architecture, inputs)?)
     }
 }
 
 /// Binds a model of this many outputs to inputs: a matrix (examples × features), or the inputs of a dataset.
-pub fn bind<'a>(
+pub fn bind(
     spec: &ModelSpec,
-    inputs: impl Into<InputsView<'a>>,
+    inputs: impl Into<Inputs>,
     outputs: usize,
     compute: Compute,
 ) -> Result<Box<dyn Tangents>, ModelError> {
@@ -103,24 +99,24 @@ pub fn bind<'a>(
     if inputs.rows() == 0 || inputs.cols() == 0 {
         return Err(ModelError::EmptyInputs { rows: inputs.rows(), cols: inputs.cols() });
     }
-    Cpu(compute).tangents(&spec.architecture(&Shape::vector(inputs.cols()), outputs)?, inputs)
+    Cpu(compute).tangents(&spec.architecture(&Shape::vector(inputs.cols()), outputs)?, &inputs)
 }
 
 /// Binds a model to the inputs of a dataset, with the outputs its targets need.
 pub fn bind_to(spec: &ModelSpec, data: &Dataset, compute: Compute) -> Result<Box<dyn Tangents>, ModelError> {
-    Cpu(compute).tangents(&spec.architecture_on(data)?, (&data.inputs).into())
+    Cpu(compute).tangents(&spec.architecture_on(data)?, &data.inputs)
 }
 
 /// The rows of its inputs that a small model looks at.
 struct Chosen {
-    inputs: Matrix,
+    inputs: SharedMatrix,
     rows: Vec<usize>,
 }
 
 impl Chosen {
     /// All of them.
-    fn all(inputs: &Matrix) -> Self {
-        Self { inputs: inputs.clone(), rows: (0..inputs.rows).collect() }
+    fn all(inputs: &SharedMatrix) -> Self {
+        Self { inputs: inputs.clone(), rows: (0..inputs.rows()).collect() }
     }
 
     /// These rows, or all.
@@ -128,7 +124,7 @@ impl Chosen {
         self.rows.clear();
         match rows {
             Some(rows) => self.rows.extend_from_slice(rows),
-            None => self.rows.extend(0..self.inputs.rows),
+            None => self.rows.extend(0..self.inputs.rows()),
         }
     }
 

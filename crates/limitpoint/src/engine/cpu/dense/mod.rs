@@ -41,7 +41,7 @@ use self::shards::Shard;
 use self::sparse::Sparse;
 use crate::engine::{Bound, Evaluator, Tangents};
 use crate::linalg::tile::{FEW, Waiting};
-use crate::linalg::{Aligned, Matrix, PANEL_VECTORS, Panels, Real, SharedSlice, Team, lanes};
+use crate::linalg::{Aligned, Matrix, PANEL_VECTORS, Panels, Real, SharedMatrix, SharedSlice, Team, lanes};
 use crate::models::{Architecture, ModelError};
 use crate::params::{At, Parameters, Update};
 
@@ -60,11 +60,11 @@ struct Inputs<T> {
 }
 
 impl<T: Real> Inputs<T> {
-    fn new(inputs: &Matrix) -> Self {
+    fn new(inputs: &SharedMatrix) -> Self {
         let (mut forward, mut turned) =
-            (Panels::zeros(inputs.cols, inputs.rows), Panels::zeros(inputs.rows, inputs.cols));
-        forward.pack_transposed(&inputs.data);
-        turned.pack(&inputs.data);
+            (Panels::zeros(inputs.cols(), inputs.rows()), Panels::zeros(inputs.rows(), inputs.cols()));
+        forward.pack_transposed(inputs.entries());
+        turned.pack(inputs.entries());
         Self { forward, turned }
     }
 }
@@ -90,7 +90,7 @@ pub struct DenseNetwork<T: Real> {
     plan: Plan,
     team: Arc<Team>,
     arch: Arch,
-    source: Matrix,
+    source: SharedMatrix,
     all: Inputs<T>,
     batch: Inputs<T>,
     /// The lowest layer's own way to keep inputs that are mostly zero; `all` and `batch` are empty then.
@@ -162,7 +162,7 @@ pub(super) fn make_shared(team: &Team, params: &mut [f64], update: Update, gradi
 
 impl<T: Real> DenseNetwork<T> {
     /// Binds a chain of layers to its inputs.
-    pub fn new(architecture: &Architecture, inputs: &Matrix, threads: usize) -> Result<Self, ModelError> {
+    pub fn new(architecture: &Architecture, inputs: &SharedMatrix, threads: usize) -> Result<Self, ModelError> {
         let chain = Chain::of(architecture)?;
         let plan = Plan::choose::<T>(&chain, inputs);
         let mut network = Self::planned(architecture, &chain, plan, inputs, threads);
@@ -173,11 +173,11 @@ impl<T: Real> DenseNetwork<T> {
     }
 
     /// Takes all buffers but the shards'.
-    fn planned(architecture: &Architecture, chain: &Chain, plan: Plan, inputs: &Matrix, threads: usize) -> Self {
-        let none = Matrix::zeros(0, inputs.cols);
-        let sparse = (plan.lowest == Lowest::Sparse).then(|| Sparse::new(inputs.cols, chain.stages[0].outputs));
+    fn planned(architecture: &Architecture, chain: &Chain, plan: Plan, inputs: &SharedMatrix, threads: usize) -> Self {
+        let none = Matrix::zeros(0, inputs.cols()).into();
+        let sparse = (plan.lowest == Lowest::Sparse).then(|| Sparse::new(inputs.cols(), chain.stages[0].outputs));
         Self {
-            bound: Bound::new(architecture, inputs.rows),
+            bound: Bound::new(architecture, inputs.rows()),
             scale: chain.scale,
             plan,
             team: Arc::new(Team::new(threads)),
@@ -196,7 +196,7 @@ impl<T: Real> DenseNetwork<T> {
             shaped: None,
             hidden: chain.hidden().iter().map(|_| Hidden::empty()).collect(),
             rounded: Rounded::new(architecture.layout().len()),
-            waiting: Aligned::zeros(waiting_length::<T>(chain, inputs.rows)),
+            waiting: Aligned::zeros(waiting_length::<T>(chain, inputs.rows())),
             signs: Vec::new(),
             partial: Panels::zeros(0, 0),
             outer: Panels::zeros(0, 0),
@@ -283,7 +283,7 @@ impl<T: Real> Evaluator for DenseNetwork<T> {
         self.in_batch = rows.is_some();
         self.weighed = false;
         self.hidden.iter_mut().for_each(|hidden| hidden.kinks.clear());
-        self.bound.resize(rows.map_or(self.source.rows, <[usize]>::len));
+        self.bound.resize(rows.map_or(self.source.rows(), <[usize]>::len));
         if let Some(rows) = rows {
             self.take_batch(rows.len(), |n| rows[n]);
         }

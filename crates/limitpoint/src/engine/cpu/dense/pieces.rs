@@ -43,8 +43,8 @@ impl<T: Real> DenseNetwork<T> {
         if let Some(sparse) = &mut self.sparse {
             return sparse.take(&self.team, source, count, row);
         }
-        self.batch.forward.reshape(source.cols, count);
-        self.batch.turned.reshape(count, source.cols);
+        self.batch.forward.reshape(source.cols(), count);
+        self.batch.turned.reshape(count, source.cols());
         self.batch.forward.pack_columns(0..count, |n| source.row(row(n)));
         self.batch.turned.pack_rows(0..count, |n| source.row(row(n)));
     }
@@ -90,6 +90,7 @@ mod tests {
             if features == 64 {
                 inputs.data.iter_mut().enumerate().filter(|(i, _)| i % 7 > 0).for_each(|(_, x)| *x = 0.0);
             }
+            let inputs = inputs.into();
             let spec = ModelSpec::Network {
                 widths,
                 activation: Activation::Relu,

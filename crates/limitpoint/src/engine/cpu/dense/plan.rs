@@ -16,7 +16,7 @@
 
 use super::chain::Chain;
 use super::sparse::Sparse;
-use crate::linalg::{Matrix, Real};
+use crate::linalg::{Real, SharedMatrix};
 
 /// Inputs of a planar network.
 pub(super) const PLANE: usize = 2;
@@ -70,7 +70,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// For a chain of layers on these inputs, computing in `T`.
-    pub fn choose<T: Real>(chain: &Chain, inputs: &Matrix) -> Self {
+    pub fn choose<T: Real>(chain: &Chain, inputs: &SharedMatrix) -> Self {
         let hidden = chain.hidden();
         let head = if chain.head().outputs == 1 && !hidden.is_empty() { Head::Fused } else { Head::Plain };
         // under a fused head the lowest layer adds up partial scores, which the sparse one does not
@@ -82,17 +82,17 @@ impl Plan {
         };
         let parameters: usize =
             chain.stages.iter().map(|s| s.outputs * (s.inputs + usize::from(s.bias.is_some()))).sum();
-        let partition = if inputs.rows > LARGE {
-            let shards = (inputs.rows / LARGE_SHARD).min(LARGE_SHARDS);
+        let partition = if inputs.rows() > LARGE {
+            let shards = (inputs.rows() / LARGE_SHARD).min(LARGE_SHARDS);
             let units: usize = hidden.iter().map(|stage| stage.outputs).sum();
-            let bytes = COPIES * units * inputs.rows * size_of::<T>() + shards * parameters * size_of::<f64>();
+            let bytes = COPIES * units * inputs.rows() * size_of::<T>() + shards * parameters * size_of::<f64>();
             match lowest {
                 Lowest::Planar => Partition::Whole,
                 Lowest::Panels if bytes <= BYTES => Partition::Shards(shards),
                 _ => Partition::Pieces,
             }
         } else {
-            let shards = (inputs.rows / SHARD).min(SHARDS);
+            let shards = (inputs.rows() / SHARD).min(SHARDS);
             let pays = hidden.len() > 1 && parameters <= PARAMETERS && lowest == Lowest::Panels && shards > 1;
             if pays { Partition::Shards(shards) } else { Partition::Whole }
         };

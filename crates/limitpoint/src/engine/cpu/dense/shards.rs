@@ -18,7 +18,7 @@ use super::plan::Plan;
 use super::target::Seen;
 use super::{BLOCK, DenseNetwork, share};
 use crate::engine::Evaluator;
-use crate::linalg::{Matrix, Real, SharedSlice, lanes};
+use crate::linalg::{Real, SharedMatrix, SharedSlice, lanes};
 use crate::models::Architecture;
 use crate::params::{At, Parameters, Update};
 
@@ -34,13 +34,18 @@ pub(super) struct Shard<T: Real> {
 
 impl<T: Real> Shard<T> {
     /// Cuts the examples into `count` shards.
-    pub fn cut(architecture: &Architecture, chain: &Chain, plan: Plan, inputs: &Matrix, count: usize) -> Vec<Self> {
+    pub fn cut(
+        architecture: &Architecture,
+        chain: &Chain,
+        plan: Plan,
+        inputs: &SharedMatrix,
+        count: usize,
+    ) -> Vec<Self> {
         // whole registers, rounded up: what is left over is not the caller's, who has other work besides
-        let edge = |i: usize| (inputs.rows * i).div_ceil(count).next_multiple_of(lanes::<T>()).min(inputs.rows);
+        let edge = |i: usize| (inputs.rows() * i).div_ceil(count).next_multiple_of(lanes::<T>()).min(inputs.rows());
         let shard = |i: usize| {
-            let (examples, cols) = (edge(i)..edge(i + 1), inputs.cols);
-            let data = inputs.data[examples.start * cols..examples.end * cols].to_vec();
-            let own = Matrix { rows: examples.len(), cols, data };
+            let examples = edge(i)..edge(i + 1);
+            let own = inputs.part(examples.clone());
             let network = DenseNetwork::planned(architecture, chain, plan.of_shard(), &own, 1);
             Self { gradient: vec![0.0; architecture.layout().len()], examples, network }
         };
@@ -129,6 +134,7 @@ mod tests {
     use super::super::plan::SHARD;
     use super::*;
     use crate::engine::{Forward, Kink, Tangents};
+    use crate::linalg::Matrix;
     use crate::models::{Activation, Layer, Shape};
     use crate::numeric::Streams;
 
@@ -144,10 +150,10 @@ mod tests {
         Architecture::new(Shape::vector(3), layers).unwrap()
     }
 
-    fn inputs(rows: usize) -> Matrix {
+    fn inputs(rows: usize) -> SharedMatrix {
         let mut inputs = Matrix::zeros(rows, 3);
         Streams::new(1).stream("data").fill_normal(&mut inputs.data);
-        inputs
+        inputs.into()
     }
 
     fn normal(length: usize, seed: u64) -> Vec<f64> {
@@ -157,7 +163,7 @@ mod tests {
     }
 
     /// The network without its shards.
-    fn unsharded<T: Real>(outputs: usize, inputs: &Matrix) -> DenseNetwork<T> {
+    fn unsharded<T: Real>(outputs: usize, inputs: &SharedMatrix) -> DenseNetwork<T> {
         let mut network = DenseNetwork::new(&architecture(outputs), inputs, 1).unwrap();
         network.shards.clear();
         network

@@ -22,7 +22,7 @@ use super::raw::{RawPanels, Scratch, transpose_rows, turn};
 use super::rounded::round_into;
 use super::target::{Step, Target};
 use super::{Stage, share};
-use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team, fetch};
+use crate::linalg::{Aligned, Panels, Real, SharedMatrix, SharedSlice, Team, fetch};
 
 /// The largest share of entries that are not zero, and the fewest features, with which bundles are faster than panels.
 const DENSITY: f64 = 0.25;
@@ -52,9 +52,10 @@ pub(super) struct Sparse<T> {
 
 impl<T: Real> Sparse<T> {
     /// Whether inputs are sparse enough for bundles to be faster than panels.
-    pub fn pays(inputs: &Matrix) -> bool {
-        let filled = inputs.data.iter().filter(|x| **x != 0.0).count();
-        inputs.cols >= FEATURES && filled as f64 <= DENSITY * inputs.data.len() as f64
+    pub fn pays(inputs: &SharedMatrix) -> bool {
+        let entries = inputs.entries();
+        let filled = entries.iter().filter(|x| **x != 0.0).count();
+        inputs.cols() >= FEATURES && filled as f64 <= DENSITY * entries.len() as f64
     }
 
     /// For a layer of so many features and units.
@@ -79,7 +80,7 @@ impl<T: Real> Sparse<T> {
     }
 
     /// Takes the examples `row(0)`, …, `row(count − 1)` of `source`.
-    pub fn take(&mut self, team: &Team, source: &Matrix, count: usize, row: impl Fn(usize) -> usize + Sync) {
+    pub fn take(&mut self, team: &Team, source: &SharedMatrix, count: usize, row: impl Fn(usize) -> usize + Sync) {
         let (stride, features) = (self.stride(), self.features);
         (self.count, self.whole, self.turned) = (count, false, false);
         self.rows.resize(count.next_multiple_of(BUNDLE) * stride, T::default());
@@ -103,9 +104,9 @@ impl<T: Real> Sparse<T> {
     }
 
     /// Takes all examples, unless they are those it has.
-    pub fn take_all(&mut self, team: &Team, source: &Matrix) {
+    pub fn take_all(&mut self, team: &Team, source: &SharedMatrix) {
         if !self.whole {
-            self.take(team, source, source.rows, |n| n);
+            self.take(team, source, source.rows(), |n| n);
             self.whole = true;
         }
     }

@@ -27,7 +27,7 @@ impl<T: Real> DenseNetwork<T> {
         let chain = Chain::of(architecture)?;
         let head = if chain.head().outputs == 1 && !chain.hidden().is_empty() { Head::Fused } else { Head::Plain };
         let plan = Plan { head, lowest: Lowest::Panels, partition: Partition::Whole };
-        let none = Matrix::zeros(0, chain.inputs());
+        let none = Matrix::zeros(0, chain.inputs()).into();
         let mut network = Self::planned(architecture, &chain, plan, &none, 1);
         network.waiting = Aligned::zeros(waiting_length::<T>(&chain, examples));
         network.team = Arc::clone(team);

@@ -34,7 +34,7 @@ use super::DenseNetwork;
 use super::dense::make_shared;
 use super::dense::raw::RawPanels;
 use crate::engine::{Bound, Evaluator, Tangents};
-use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team};
+use crate::linalg::{Aligned, Matrix, Panels, Real, SharedMatrix, SharedSlice, Team};
 use crate::models::{Activation, Architecture, ModelError};
 use crate::params::{At, Parameters, Update};
 
@@ -84,7 +84,7 @@ pub struct ImageNetwork<T: Real> {
     bound: Bound,
     team: Arc<Team>,
     arch: Arch,
-    source: Matrix,
+    source: SharedMatrix,
     /// The examples in use.
     rows: Vec<usize>,
     frame: Frame,
@@ -116,12 +116,17 @@ fn tells_its_slope(activation: Activation) -> bool {
 
 impl<T: Real> ImageNetwork<T> {
     /// Binds layers of images to their inputs.
-    pub fn new(architecture: &Architecture, inputs: &Matrix, threads: usize) -> Result<Self, ModelError> {
+    pub fn new(architecture: &Architecture, inputs: &SharedMatrix, threads: usize) -> Result<Self, ModelError> {
         Self::within(architecture, inputs, threads, usize::MAX)
     }
 
     /// The same with at most `most` examples at once.
-    fn within(architecture: &Architecture, inputs: &Matrix, threads: usize, most: usize) -> Result<Self, ModelError> {
+    fn within(
+        architecture: &Architecture,
+        inputs: &SharedMatrix,
+        threads: usize,
+        most: usize,
+    ) -> Result<Self, ModelError> {
         let Drafts { channels, sides, layers, tail, dense } = Drafts::of(architecture)?;
         let mut frames = vec![Frame::close(channels, sides)];
         for (l, draft) in layers.iter().enumerate() {
@@ -133,7 +138,7 @@ impl<T: Real> ImageNetwork<T> {
         }
         let copies = |l: usize| 2 + usize::from(!tells_its_slope(layers[l].activation));
         let numbers = frames[0].len() + (0..layers.len()).map(|l| copies(l) * frames[l + 1].len()).sum::<usize>();
-        let piece = (BYTES / (numbers * size_of::<T>())).min(most).clamp(1, inputs.rows.max(1));
+        let piece = (BYTES / (numbers * size_of::<T>())).min(most).clamp(1, inputs.rows().max(1));
         let mut trained_below = false;
         let links = layers.iter().enumerate().map(|(l, draft)| {
             let (input, frame) = (frames[l], frames[l + 1]);
@@ -152,10 +157,10 @@ impl<T: Real> ImageNetwork<T> {
         let team = Arc::new(Team::new(threads));
         Ok(Self {
             links: links.collect(),
-            bound: Bound::new(architecture, inputs.rows),
+            bound: Bound::new(architecture, inputs.rows()),
             arch: Arch::new(),
             source: inputs.clone(),
-            rows: (0..inputs.rows).collect(),
+            rows: (0..inputs.rows()).collect(),
             input: frames[0].room(piece),
             frame: frames[0],
             tail: DenseNetwork::tail(&tail, piece, &team)?,
@@ -334,7 +339,7 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
         self.rows.clear();
         match rows {
             Some(rows) => self.rows.extend_from_slice(rows),
-            None => self.rows.extend(0..self.source.rows),
+            None => self.rows.extend(0..self.source.rows()),
         }
         self.bound.resize(self.rows.len());
         self.weighed.clear();

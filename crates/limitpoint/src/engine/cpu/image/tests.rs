@@ -66,7 +66,7 @@ fn cases() -> impl Iterator<Item = (Architecture, Matrix, Vec<f64>, Vec<f64>)> {
 }
 
 fn bound(architecture: &Architecture, inputs: &Matrix, threads: usize, precision: Precision) -> Box<dyn Tangents> {
-    Cpu(Compute { threads, precision }).tangents(architecture, inputs.into()).unwrap()
+    Cpu(Compute { threads, precision }).tangents(architecture, &inputs.into()).unwrap()
 }
 
 fn gradient(model: &mut dyn Tangents, theta: &[f64], cotangent: &[f64]) -> Vec<f64> {
@@ -224,7 +224,7 @@ fn single_precision_is_near_and_rows_add_up() {
 fn pieces_add_up() {
     for (architecture, inputs, theta, cotangent) in cases() {
         let mut whole = bound(&architecture, &inputs, 1, Precision::F64);
-        let mut pieces = super::ImageNetwork::<f64>::within(&architecture, &inputs, 1, 2).unwrap();
+        let mut pieces = super::ImageNetwork::<f64>::within(&architecture, &inputs.clone().into(), 1, 2).unwrap();
         assert_eq!(whole.scores(&theta), pieces.scores(&theta));
         let expected = gradient(&mut *whole, &theta, &cotangent);
         let found = gradient(&mut pieces, &theta, &cotangent);

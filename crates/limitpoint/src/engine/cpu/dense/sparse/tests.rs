@@ -4,6 +4,7 @@ use super::super::plan::Lowest;
 use super::super::{DenseNetwork, Inputs};
 use super::*;
 use crate::engine::{Evaluator, Forward, Kinks, Tangents};
+use crate::linalg::Matrix;
 use crate::models::{Activation, Architecture, Layer, Shape};
 use crate::numeric::Streams;
 use crate::params::{Parameters, Update};
@@ -38,7 +39,7 @@ fn network(widths: &[usize], outputs: usize, biases: &[bool], frozen: &[bool], s
 
 /// The same network on bundles and on panels.
 fn twins<T: Real>(architecture: &Architecture, threads: usize) -> [DenseNetwork<T>; 2] {
-    let inputs = images();
+    let inputs = images().into();
     let sparse = DenseNetwork::new(architecture, &inputs, threads).unwrap();
     assert!(sparse.sparse.is_some(), "sparse enough");
     let mut full = DenseNetwork::new(architecture, &inputs, threads).unwrap();
@@ -125,7 +126,7 @@ fn a_large_set_is_scored_with_the_weights_a_step_left_behind() {
     let mut inputs = Matrix::zeros(4200, INPUTS);
     inputs.data.iter_mut().enumerate().filter(|(i, _)| i % 7 == 0).for_each(|(i, x)| *x = (i % 5) as f64 - 1.5);
     let architecture = network(&[20], 2, &[true; 2], &[false; 2], 1.0);
-    let mut network = DenseNetwork::<f32>::new(&architecture, &inputs, 2).unwrap();
+    let mut network = DenseNetwork::<f32>::new(&architecture, &inputs.into(), 2).unwrap();
     let mut params = Parameters::new(&vec![0.01; network.layout().len()]);
     let mut scratch = vec![0.0; network.layout().len()];
     for step in 0..3 {
@@ -154,9 +155,9 @@ fn an_empty_batch_has_no_scores_and_no_gradient() {
 
 #[test]
 fn only_inputs_that_are_mostly_zero_go_into_bundles() {
-    let mut inputs = images();
+    let mut inputs = SharedMatrix::from(images());
     assert!(Sparse::<f32>::pays(&inputs));
-    inputs.data.iter_mut().for_each(|x| *x += 1.0);
+    inputs.change(|inputs| inputs.data.iter_mut().for_each(|x| *x += 1.0));
     assert!(!Sparse::<f32>::pays(&inputs));
-    assert!(!Sparse::<f32>::pays(&Matrix::zeros(9, FEATURES - 1)));
+    assert!(!Sparse::<f32>::pays(&Matrix::zeros(9, FEATURES - 1).into()));
 }
