@@ -85,7 +85,7 @@ impl Subject<'_> {
     }
 
     /// What is proven about τ from the rows of the smallest margins, where those of all would take too much memory.
-    fn from_smallest(
+    fn by_smallest(
         &self,
         measure: &Measure,
         tolerances: &Tolerances,
@@ -167,7 +167,7 @@ pub fn decide(
             Ok((Evidence::Margin(evidence).with_room(), verdict))
         }
         RunClaim::StationaryMargin { measure } if subject.is_large()? => {
-            let evidence = match subject.from_smallest(measure, tolerances)? {
+            let evidence = match subject.by_smallest(measure, tolerances)? {
                 Ok(evidence) => evidence,
                 Err(evidence) => return Ok(with_verdict(evidence)),
             };
@@ -326,7 +326,7 @@ mod tests {
                     panic!("a network has a tangent problem")
                 };
                 assert!(all.margins.is_empty() && all.rows.len() == 90);
-                let few = subject.from_smallest(&measure, &tolerances).unwrap().unwrap();
+                let few = subject.by_smallest(&measure, &tolerances).unwrap().unwrap();
                 assert!(few.margins.len() < 90 && few.margins.len() == few.rows.len(), "{}", few.margins.len());
                 assert!((few.tau.lo - all.tau.lo).abs() < 1e-7 && (few.tau.hi - all.tau.hi).abs() < 1e-7, "{few:?}");
                 assert_eq!(few.verdict(tolerances.gap), verdict);

@@ -35,7 +35,7 @@ impl<T: Real> Rounded<T> {
 
     /// Where copies begin, if there are any.
     pub fn lowest(&mut self) -> Option<*mut T> {
-        (!is_double::<T>()).then(|| self.values.as_mut_ptr())
+        (!is_double::<T>()).then_some(self.values.as_mut_ptr())
     }
 }
 
