@@ -341,7 +341,7 @@ fn image_net(activation: Activation, outputs: usize, seed: u64) -> Net {
     ];
     let architecture = Architecture::new(Shape::image(1, 5, 5), layers).unwrap();
     let inputs = matrix(3, 25, seed);
-    let mut model = Cpu(crate::engine::Compute::default()).tangents(&architecture, (&inputs).into()).unwrap();
+    let mut model = Cpu(crate::engine::Compute::default()).tangents(&architecture, &(&inputs).into()).unwrap();
     let mut next = super::test_nets::numbers(seed + 100);
     let mut theta: Vec<f64> = (0..model.layout().len()).map(|_| next()).collect();
     let patch = |n: usize, y: usize, x: usize| [0, 1, 5, 6].map(|offset| inputs[(n, 5 * y + x + offset)]);

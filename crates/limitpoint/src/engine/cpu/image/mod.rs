@@ -34,7 +34,7 @@ use super::DenseNetwork;
 use super::dense::make_shared;
 use super::dense::raw::RawPanels;
 use crate::engine::{Bound, Evaluator, Tangents};
-use crate::linalg::{Aligned, Matrix, Panels, Real, SharedMatrix, SharedSlice, Team};
+use crate::linalg::{Aligned, Panels, Real, SharedMatrix, SharedSlice, Team};
 use crate::models::{Activation, Architecture, ModelError};
 use crate::params::{At, Parameters, Update};
 

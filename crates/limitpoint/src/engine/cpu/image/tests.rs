@@ -270,7 +270,7 @@ fn the_gram_matrix_is_that_of_the_rows() {
         let mut model = bound(&architecture, &inputs, 1, Precision::F64);
         let outputs = architecture.outputs();
         let rows: Vec<Matrix> = (0..outputs).map(|c| model.per_example_gradients(&theta, c)).collect();
-        let mut pieces = super::ImageNetwork::<f64>::within(&architecture, &inputs, 1, 2).unwrap();
+        let mut pieces = super::ImageNetwork::<f64>::within(&architecture, &inputs.clone().into(), 1, 2).unwrap();
         for gram in [model.gradient_gram(&theta), pieces.gradient_gram(&theta)] {
             let size = (0..gram.rows).fold(0.0f64, |most, i| most.max(gram[(i, i)]));
             for i in 0..gram.rows {
@@ -334,7 +334,7 @@ fn the_nearest_kink_is_the_smallest_preactivation() {
         }
         let frozen_below = architecture.layout().blocks()[0].frozen;
         let mut model = bound(&architecture, &inputs, 2, Precision::F64);
-        let mut pieces = super::ImageNetwork::<f64>::within(&architecture, &inputs, 1, 2).unwrap();
+        let mut pieces = super::ImageNetwork::<f64>::within(&architecture, &inputs.clone().into(), 1, 2).unwrap();
         let found = model.smallest_preactivation(&theta);
         let in_pieces = (&mut pieces as &mut dyn Tangents).smallest_preactivation(&theta);
         assert_eq!(found.is_some(), in_pieces.is_some());
