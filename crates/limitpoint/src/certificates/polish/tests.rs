@@ -157,11 +157,7 @@ fn three_layers_reach_a_certified_kkt_point() {
     for (norm, least) in [(NormSpec::L2, 20), (NormSpec::Linf, 15)] {
         let found = deep_networks(&norm, 0..20);
         let reached = found.iter().filter(|(_, tau, _)| *tau <= 1e-11).count();
-<<<<<<< HEAD
-        assert!(reached >= least, "{norm}: {reached} of {}: {found:?}", found.len());
-=======
         assert!(reached >= least, "{norm}: {reached} of {}: {found:#?}", found.len());
->>>>>>> proofs
     }
 }
 

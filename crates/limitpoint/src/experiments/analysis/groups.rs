@@ -11,7 +11,7 @@ use crate::experiments::{Band, ExperimentRecord, Group, Metrics};
 pub(super) fn groups(record: &ExperimentRecord) -> Vec<Group> {
     let swept = swept(record);
     let mut groups: Vec<Group> = Vec::new();
-    let mut places = HashMap::new();
+    let mut places: HashMap<_, usize> = HashMap::new();
     for (index, run) in record.runs.iter().enumerate() {
         // runs that differ in their seed only
         match places.entry((run.optimiser.as_str(), run.point.as_slice())) {
