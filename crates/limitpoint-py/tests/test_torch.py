@@ -300,3 +300,5 @@ def test_one_weighted_pass_is_one_forward_and_one_backward_pass(images):
     module.head.register_full_backward_hook(lambda *_: backward.append(1))
     assert oracle.pull_back(np.ones((24, 3))).shape == (sum(p.numel() for p in module.parameters()),)
     assert (len(forward), len(backward)) == (1, 1)
+    # two layers of degree 1: along θ itself all scores change by twice what they are
+    assert np.allclose(oracle.push(oracle.params), 2 * oracle.scores(), rtol=1e-12)

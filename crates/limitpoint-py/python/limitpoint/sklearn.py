@@ -149,7 +149,11 @@ class MaxMarginClassifier(_Linear):
     def _free(self, X: Any, codes: NDArray[np.intp]) -> bool | None:
         """Two classes, an intercept that costs nothing: the margin of differences x₊ − x₋, half of which it is."""
         above, below = np.flatnonzero(codes == 1), np.flatnonzero(codes == 0)
-        rows = X.toarray() if is_sparse(X) else X
+        rows = whole = X.toarray() if is_sparse(X) else X
+        basis = None
+        if self.norm == "l2" and rows.shape[1] > rows.shape[0]:  # lengths are the same in the span of the examples
+            basis, factor = np.linalg.qr(rows.T)
+            rows = np.ascontiguousarray(factor.T)
         scores = rows @ (rows[above].mean(axis=0) - rows[below].mean(axis=0))
         pairs, best = np.empty((0, 2), dtype=np.intp), np.inf
         while True:
@@ -178,10 +182,18 @@ class MaxMarginClassifier(_Linear):
             if found["margin"] < best * (1 - 1e-9):  # it went on: pairs without weight have done their work
                 pairs = pairs[found["dual"] > 1e-12 * found["dual"].max()]
             best = min(best, found["margin"])
+        if basis is not None:
+            direction = basis @ direction
+            direction /= np.linalg.norm(direction)
+            scores = whole @ direction
+            least, most = scores[above].min(), scores[below].max()
         self.coef_ = direction[None, :]
         self.intercept_ = np.array([-(least + most) / 2])
         self._keep(found, 0.5, dual)
         self.margin_ = float(min(self.margin_, (least - most) / 2))
+        if basis is not None:  # both bounds again, for the examples themselves
+            upper = float(np.linalg.norm((dual * np.where(codes == 1, 1.0, -1.0)) @ whole) / dual.sum())
+            self.gap_ = float(max(self.gap_, (upper - self.margin_) / upper))
         return True
 
     def _fixed(self, X: Any, codes: NDArray[np.intp], cost: float | None) -> bool | None:
