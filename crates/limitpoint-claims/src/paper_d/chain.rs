@@ -37,7 +37,7 @@ pub(super) const AT_KINK: [f64; 9] = [2.0, -1.0, 0.3, 0.7, -0.4, 1.1, 0.9, -1.3,
 /// Theorem H.1 at a kink of the first unit: gradients of ln(1 + e^−q) at points nearby lie between those of both
 /// slopes.
 fn inclusion(outcome: &mut Outcome) -> Result<(), ClaimError> {
-    let mut model = cpu::bind(&ModelSpec::relu(&[3]), &Matrix::from_rows(&INPUTS), 1, Compute::default())?;
+    let mut model = cpu::bind(&ModelSpec::relu(&[3]), Matrix::from_rows(&INPUTS), 1, Compute::default())?;
     let kinks = model.kinks_near(&AT_KINK, 1e-12);
     outcome
         .at_least("kinks of a network whose first unit is orthogonal to an example", kinks.len() as f64, 1.0)
@@ -71,7 +71,7 @@ fn inclusion(outcome: &mut Outcome) -> Result<(), ClaimError> {
 /// A curve that stays on the kink: the first unit stays orthogonal to the first example while everything else moves.
 /// Every subgradient gives the derivative, although the subdifferential is not a point at any time.
 fn along_kinks(outcome: &mut Outcome) -> Result<(), ClaimError> {
-    let mut model = cpu::bind(&ModelSpec::relu(&[3]), &Matrix::from_rows(&INPUTS), 1, Compute::default())?;
+    let mut model = cpu::bind(&ModelSpec::relu(&[3]), Matrix::from_rows(&INPUTS), 1, Compute::default())?;
     let curve = |t: f64| {
         let mut theta = AT_KINK;
         // multiples of (2, −1) are orthogonal to (1, 2), exactly for powers of two and their sums

@@ -59,7 +59,7 @@ fn motion([u, v, w]: [f64; 3], gradient: &[f64]) -> [f64; 2] {
 
 fn drifts(outcome: &mut Outcome, exponent: u32) -> Result<(), ClaimError> {
     let spec = ModelSpec::MexicanHat { degree: 1.0, exponent };
-    let mut model = cpu::bind(&spec, &Matrix::from_rows(&[&[1.0]]), 1, Compute::default())?;
+    let mut model = cpu::bind(&spec, Matrix::from_rows(&[&[1.0]]), 1, Compute::default())?;
     for (p, q) in SQUARES {
         let gap = 1.0 - p as f64 / q as f64;
         let r = (1.0 - gap).sqrt();
@@ -98,7 +98,7 @@ fn corrected(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn gradients(outcome: &mut Outcome) -> Result<(), ClaimError> {
     for exponent in [3, 4] {
         let spec = ModelSpec::MexicanHat { degree: 1.7, exponent };
-        let mut model = cpu::bind(&spec, &Matrix::from_rows(&[&[1.0]]), 1, Compute::default())?;
+        let mut model = cpu::bind(&spec, Matrix::from_rows(&[&[1.0]]), 1, Compute::default())?;
         let mut stream = Streams::new(5).stream("points");
         let mut worst = 0.0;
         for _ in 0..500 {

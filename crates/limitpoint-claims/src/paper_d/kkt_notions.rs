@@ -54,7 +54,7 @@ pub(super) const CLAIMS: [Claim; 4] = [
 /// The report of a network of one neuron with squared ReLU at `theta`, for the example (3, 4) with label 1.
 fn one_neuron(theta: &[f64]) -> Result<KktReport, ClaimError> {
     let spec = ModelSpec::network(&[1], Activation::ReluPower { power: 2 });
-    let mut model = cpu::bind(&spec, &Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default())?;
+    let mut model = cpu::bind(&spec, Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default())?;
     let (targets, loss) = (Targets::Binary(vec![1.0]), LossSpec::Exponential.build()?);
     Ok(kkt_report(&mut *model, &targets, &*loss, theta, &NormSpec::L2.into(), (Slopes::Fixed, 0.0))?)
 }

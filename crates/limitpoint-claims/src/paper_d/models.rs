@@ -94,7 +94,7 @@ fn homogeneity(_: &Lab) -> Result<Outcome, ClaimError> {
 
 /// A two-layer ReLU network with one preactivation exactly 0: Euler's identity holds with the slope of either side.
 fn at_a_kink(outcome: &mut Outcome) -> Result<(), ClaimError> {
-    let mut model = cpu::bind(&ModelSpec::relu(&[3]), &Matrix::from_rows(&INPUTS), 1, Compute::default())?;
+    let mut model = cpu::bind(&ModelSpec::relu(&[3]), Matrix::from_rows(&INPUTS), 1, Compute::default())?;
     let (theta, kinks) = (AT_KINK, model.kinks_near(&AT_KINK, 1e-12));
     outcome.at_least("kinks of a network whose first neuron is orthogonal to an example", kinks.len() as f64, 1.0);
     for share in [0.0, 0.5, 1.0] {

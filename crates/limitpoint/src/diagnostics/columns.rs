@@ -109,7 +109,7 @@ mod tests {
         };
         let mut seen = vec!["step", "epoch", "log10_time", "log10_loss"];
         for (model, features) in [(ModelSpec::relu(&[3]), 2), (ModelSpec::Linear, 3)] {
-            let model = cpu::bind(&model, &Matrix::zeros(1, features), 1, Compute::default()).unwrap();
+            let model = cpu::bind(&model, Matrix::zeros(1, features), 1, Compute::default()).unwrap();
             let instrument = Instrument::new(&spec, model.layout(), model.homogeneity(), features == 3).unwrap();
             for column in instrument.columns().iter().filter(|column| *column != "log_loss") {
                 let known = ColumnMeaning::of(column).unwrap_or_else(|| panic!("{column} is not described"));

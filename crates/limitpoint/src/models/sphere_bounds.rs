@@ -201,7 +201,7 @@ mod tests {
     fn the_bound_of_values_is_attained() {
         let spec = ModelSpec::network(&[1], Activation::ReluPower { power: 2 });
         let bounds = spec.architecture(&Shape::vector(1), 1).unwrap().sphere_bounds(3.0).unwrap();
-        let mut model = cpu::bind(&spec, &Matrix::from_rows(&[&[3.0]]), 1, Compute::default()).unwrap();
+        let mut model = cpu::bind(&spec, Matrix::from_rows(&[&[3.0]]), 1, Compute::default()).unwrap();
         let best = model.scores(&[(2.0f64 / 3.0).sqrt(), (1.0f64 / 3.0).sqrt()])[0];
         assert!((best / bounds.value - 1.0).abs() < 1e-14);
         // ‖∇(9 r₁² r₂)‖² = 81 (4 s − 3 s²) for s = r₁² is at most 81 · 4/3

@@ -8,7 +8,7 @@ use crate::models::{Activation, Layered, ModelSpec};
 use crate::numeric::{RandomStream, Streams};
 
 fn drawn(spec: &ModelSpec, features: usize, outputs: usize, stream: &mut RandomStream) -> Layered {
-    let layout = cpu::bind(spec, &Matrix::zeros(1, features), outputs, Compute::default()).unwrap().layout().clone();
+    let layout = cpu::bind(spec, Matrix::zeros(1, features), outputs, Compute::default()).unwrap().layout().clone();
     let mut params = vec![0.0; layout.len()];
     stream.fill_normal(&mut params);
     for block in layout.weights() {
@@ -88,7 +88,7 @@ fn certified_radii_lie_below_attacks_for_every_model() {
     let mut stream = Streams::new(22).stream("all");
     for spec in ModelSpec::examples() {
         for outputs in [1, 3] {
-            if cpu::bind(&spec, &Matrix::zeros(1, 4), outputs, Compute::default()).is_err() {
+            if cpu::bind(&spec, Matrix::zeros(1, 4), outputs, Compute::default()).is_err() {
                 continue;
             }
             let victim = victim(drawn(&spec, 4, outputs, &mut stream), 12, [0.0, 1.0], &mut stream);

@@ -85,7 +85,7 @@ mod tests {
     fn the_top_the_equator_and_huge_weights_are_numbers() {
         for exponent in [3, 4] {
             let spec = ModelSpec::MexicanHat { degree: 1.0, exponent };
-            let mut model = cpu::bind(&spec, &Matrix::from_rows(&[&[1.0]]), 1, Compute::default()).unwrap();
+            let mut model = cpu::bind(&spec, Matrix::from_rows(&[&[1.0]]), 1, Compute::default()).unwrap();
             for theta in
                 [[0.0, 0.0, -2.0], [0.6, 0.8, 0.0], [0.6, 0.8, 0.01], [3e200, 4e200, 5e200], [1e-300, 0.0, 1e-300]]
             {
@@ -105,7 +105,7 @@ mod tests {
     fn impossible_hats_are_refused_with_the_value() {
         let message = |degree, exponent| {
             let spec = ModelSpec::MexicanHat { degree, exponent };
-            cpu::bind(&spec, &Matrix::from_rows(&[&[1.0]]), 1, Compute::default()).err().unwrap().to_string()
+            cpu::bind(&spec, Matrix::from_rows(&[&[1.0]]), 1, Compute::default()).err().unwrap().to_string()
         };
         assert!(message(0.0, 3).contains("degree of the hat is 0") && message(1.0, 5).contains("is 5"));
     }

@@ -234,7 +234,7 @@ mod tests {
             for outputs in [1, 3, 8, 11] {
                 let inputs = random(rows, cols, stored, &mut stream);
                 let mut sparse = sparse(&inputs, outputs, 1);
-                let mut dense = cpu::bind(&ModelSpec::Linear, &inputs.to_dense(), outputs, Compute::default()).unwrap();
+                let mut dense = cpu::bind(&ModelSpec::Linear, inputs.to_dense(), outputs, Compute::default()).unwrap();
                 assert_eq!(sparse.layout(), dense.layout());
                 assert_eq!((sparse.homogeneity(), sparse.outputs()), (dense.homogeneity(), dense.outputs()));
                 let theta = normals(outputs * cols, &mut stream);

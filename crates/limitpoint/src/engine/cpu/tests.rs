@@ -453,7 +453,7 @@ fn impossible_models_are_refused_with_the_value() {
     assert!(message(frozen(vec![3], OutputScale::One), 1).contains("layers 1 to 2"));
     assert!(message(frozen(vec![1, 2], OutputScale::One), 1).contains("all layers are frozen"));
     assert!(message(frozen(vec![], OutputScale::Factor(-1.0)), 1).contains("is -1"));
-    assert!(bind(&ModelSpec::Linear, &Matrix::zeros(0, 2), 1, Compute::default()).is_err());
+    assert!(bind(&ModelSpec::Linear, Matrix::zeros(0, 2), 1, Compute::default()).is_err());
 }
 
 #[test]
