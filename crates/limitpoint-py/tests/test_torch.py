@@ -147,7 +147,7 @@ def test_fingerprints(make, early, late, lead):
 
 @pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="this PyTorch has no Muon")
 def test_muon_is_spectral_early():
-    found = lp.torch.fingerprint(lambda p: torch.optim.Muon(p, lr=0.01, weight_decay=0.0), starts=1, steps=4000)
+    found = lp.torch.fingerprint(lambda p: torch.optim.Muon(p, lr=0.01, weight_decay=0.0), starts=1, steps=5000)
     # its Newton–Schulz iteration divides by ‖G‖ + 1e-7: small gradients are not made orthogonal
     assert (found.early, found.late) == ("spectral", "l2") and found.optimiser == "Muon", found.answer
     assert found.lead > 0.5 and found.late_lead > 0.8
@@ -155,7 +155,7 @@ def test_muon_is_spectral_early():
 
 def test_lion_maximises_the_largest_entry_early_and_late():
     lion = pytest.importorskip("lion_pytorch", reason="the package lion-pytorch is not there").Lion
-    found = lp.torch.fingerprint(lambda p: lion(p, lr=0.01), starts=1, steps=3000)
+    found = lp.torch.fingerprint(lambda p: lion(p, lr=0.01), starts=1, steps=5000)
     assert (found.early, found.late) == ("linf", "linf") and min(found.lead, found.late_lead) > 0.9, found.answer
 
 
