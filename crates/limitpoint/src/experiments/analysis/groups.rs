@@ -11,10 +11,10 @@ use crate::experiments::{Band, ExperimentRecord, Group, Metrics};
 pub(super) fn groups(record: &ExperimentRecord) -> Vec<Group> {
     let swept = swept(record);
     let mut groups: Vec<Group> = Vec::new();
-    let mut places: HashMap<(&str, &[(String, String)]), usize> = HashMap::new();
+    let mut places: HashMap<_, usize> = HashMap::new();
     for (index, run) in record.runs.iter().enumerate() {
         // runs that differ in their seed only
-        match places.entry((&run.optimiser, &run.point)) {
+        match places.entry((run.optimiser.as_str(), run.point.as_slice())) {
             Entry::Occupied(place) => groups[*place.get()].runs.push(index),
             Entry::Vacant(place) => {
                 place.insert(groups.len());

@@ -167,8 +167,7 @@ fn planned<'a>(record: &ExperimentRecord, analysis: &'a Analysis, request: &Figu
         all.extend(plots.into_iter().map(|(column, one)| plot(&column, one)));
     }
     for sweep in &analysis.sweeps {
-        if matches!(&request.axis, None) || matches!(&request.axis, Some(FigureAxis::Setting(key)) if *key == sweep.key)
-        {
+        if request.axis.is_none() || matches!(&request.axis, Some(FigureAxis::Setting(key)) if *key == sweep.key) {
             let panels = sweep.panels.iter().filter(|panel| wanted(&panel.column));
             all.extend(panels.filter_map(|panel| Some(plot(&panel.column, against::plot(sweep, panel)?))));
         }
