@@ -283,7 +283,7 @@ fn edit_signs(equations: &mut Equations, at: usize) {
         Equations::L1(bundles) => bundles[at].sign *= -1,
         Equations::Linf(cube) => cube.neurons[at].outer *= -1.0,
         // there are no signs: another margin, or another unit
-        Equations::Dense(network) if at % 2 == 0 => network.margins[0] += 1,
+        Equations::Dense(network) if at.is_multiple_of(2) => network.margins[0] += 1,
         Equations::Dense(network) => network.units[0][0] += 1,
     }
 }
