@@ -92,7 +92,8 @@ class MaxMarginClassifier(_Linear):
     ----------
     coef_, intercept_ : the weights, of norm 1 with a hard margin and a free intercept.
     margin_ : the margin γ*, a proven lower bound; min yᵢ(⟨w, xᵢ⟩ + b) for ‖w‖ = 1.
-    gap_ : the relative distance to the proven upper bound.
+    gap_ : the relative distance to the upper bound, proven with outward rounding; for ℓ2 data with more columns than rows and a
+        free intercept it is recomputed in plain arithmetic.
     support_ : the examples with positive dual weight.
     dual_ : dual weights of the examples, of sum 1.
     separable_ : whether the data are separable; None where a finite C leaves that open.
