@@ -6,7 +6,7 @@ use crate::linalg::{Matrix, dot, matmul, matmul_tn};
 /// z = W a + b, or kernels that run over an image.
 ///
 /// A convolution is a dense layer at every place of its window: the image becomes a matrix with a column for every
-/// place, the kernels are the rows of W, and z[o, place] = ⟨W[o], patch⟩ + b[o]. A dense layer has one place, which is
+/// place, the kernels are the rows of W, and z(o, place) = ⟨W_o, patch⟩ + b_o. A dense layer has one place, which is
 /// the whole input.
 ///
 /// ```
