@@ -125,6 +125,10 @@ fn kill_and_compare(kills: usize) {
     for round in 0.. {
         let status = (seeds > 0).then(|| json(&["status", &shared]));
         if status.is_none_or(|status| status["done"] == status["runs"]) {
+            // nothing is left to do, so that they end
+            for mut child in workers.drain(..) {
+                child.wait().expect("it ends");
+            }
             seeds += 6;
             complete(&["sweep", &recipe, &format!("seed=1..{seeds}"), "--out", &shared]);
         }
