@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -129,6 +129,19 @@ impl Hold {
         Err(RecordError::refused(&path, "comes and goes: many processes want this folder; try again"))
     }
 
+    /// Like [`take`](Self::take), but waits for so long while somebody else has it.
+    pub fn take_within(folder: &Path, patience: Duration) -> Result<Self, RecordError> {
+        let begin = Instant::now();
+        loop {
+            match Self::take(folder) {
+                Err(RecordError::Held { .. }) if begin.elapsed() < patience => {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                other => return other,
+            }
+        }
+    }
+
     /// Who holds a folder at this moment, as far as its hold says.
     pub fn owner(folder: &Path) -> Option<Owner> {
         let mut file = File::open(folder.join(HOLD_FILE)).ok()?;
@@ -239,6 +252,20 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "the claim leaves nothing behind");
         assert_eq!(Hold::owner(&folder), None);
         drop(Hold::take(&folder).unwrap());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_patient_wait_until_the_first_is_done() {
+        let folder = folder("patient");
+        let hold = Hold::take(&folder).unwrap();
+        assert!(matches!(Hold::take_within(&folder, Duration::from_millis(1)), Err(RecordError::Held { .. })));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| Hold::take_within(&folder, Duration::from_secs(60)).map(drop));
+            std::thread::sleep(Duration::from_millis(120));
+            drop(hold);
+            assert!(waiting.join().unwrap().is_ok());
+        });
         fs::remove_dir_all(&folder).unwrap();
     }
 

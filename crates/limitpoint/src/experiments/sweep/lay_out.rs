@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rayon::prelude::*;
 
@@ -24,6 +25,10 @@ use crate::experiments::task::Task;
 const STAGE: &str = "laying-out";
 /// Digits of the hash in a run's name.
 const DIGITS: usize = 10;
+/// How long it is waited for others that lay out, or for a worker that finds the optima of the sweep.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often runs that the manifest knows are looked for.
+const LOOKS: usize = 10;
 
 /// What was laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -43,7 +48,9 @@ pub struct LaidOut {
 pub fn lay_out(plan: &Plan, folder: &Path, data_folder: Option<&Path>) -> Result<LaidOut, RunError> {
     require_tasks(&plan.points)?;
     create_folder(folder)?;
-    let _hold = Hold::take(folder)?;
+    // in a sweep a hold is short: others lay out, or a worker writes what belongs to all runs
+    let patience = if is_sweep(folder) { PATIENCE } else { Duration::ZERO };
+    let _hold = Hold::take_within(folder, patience)?;
     remove_temporaries(folder)?;
     let before = match ExperimentManifest::load(folder) {
         Ok(_) if !is_sweep(folder) => {
@@ -69,7 +76,7 @@ pub fn lay_out(plan: &Plan, folder: &Path, data_folder: Option<&Path>) -> Result
     create_folder(&stage)?;
     let listed: HashSet<&str> =
         before.iter().flat_map(|known| &known.runs).map(|run| run.label.name.as_str()).collect();
-    let there = present(folder);
+    let there = present(folder, &listed);
     let one = |task: Task| -> Result<RunEntry, RunError> {
         let Task { mut label, recipe } = task;
         let recipe_sha256 = identity(&recipe)?;
@@ -78,8 +85,11 @@ pub fn lay_out(plan: &Plan, folder: &Path, data_folder: Option<&Path>) -> Result
         if !there.contains(&label.name) {
             make(&stage.join(&label.name), &root.join(&label.name), &recipe)?;
         } else if waits.exists() && config_text(&waits).is_err() {
-            // a file that never reached the disk
-            make(&waits, &root.join(&label.name), &recipe)?;
+            // a file that never reached the disk; or a worker has claimed the folder since
+            match write_recipe(&waits, &root.join(&label.name), &recipe) {
+                Err(RunError::Record(RecordError::Io { .. })) if !waits.exists() => {}
+                other => other?,
+            }
         }
         let key = data_key(&Task { label: label.clone(), recipe: recipe.clone() });
         Ok(RunEntry {
@@ -129,10 +139,20 @@ pub fn lay_out(plan: &Plan, folder: &Path, data_folder: Option<&Path>) -> Result
 }
 
 /// All runs whose folders are somewhere in the sweep.
-fn present(folder: &Path) -> HashSet<String> {
-    let mut present: HashSet<String> = names(folder).into_iter().chain(names(&folder.join(WAITING))).collect();
-    for worker in names(&folder.join(RUNNING)) {
-        present.extend(names(&folder.join(RUNNING).join(worker)));
+///
+/// Workers move folders meanwhile. In this order those that move on are seen; one that is given back between two looks
+/// is missed, so that runs that should be there are looked for again.
+fn present(folder: &Path, listed: &HashSet<&str>) -> HashSet<String> {
+    let mut present = HashSet::new();
+    for _ in 0..LOOKS {
+        present.extend(names(&folder.join(WAITING)));
+        for worker in names(&folder.join(RUNNING)) {
+            present.extend(names(&folder.join(RUNNING).join(worker)));
+        }
+        present.extend(names(folder));
+        if listed.iter().all(|name| present.contains(*name)) {
+            break;
+        }
     }
     present
 }
@@ -146,6 +166,11 @@ fn content_hash(recipe: &Recipe, identity: &str) -> Result<String, RunError> {
 /// A folder with a recipe; `home` is where the run will be in the end, from where its data are named.
 fn make(folder: &Path, home: &Path, recipe: &Recipe) -> Result<(), RunError> {
     create_folder(folder)?;
+    write_recipe(folder, home, recipe)
+}
+
+/// Writes the recipe in a folder that is there.
+fn write_recipe(folder: &Path, home: &Path, recipe: &Recipe) -> Result<(), RunError> {
     let has_paths = !recipe.data.paths().is_empty();
     let written = if has_paths {
         Recipe { data: from_folder(&recipe.data, home), ..recipe.clone() }.to_toml()?

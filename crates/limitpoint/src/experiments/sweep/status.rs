@@ -1,5 +1,6 @@
 //! How a sweep gets on: done, running, waiting, failed, and how long it will take.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Serialize;
@@ -59,15 +60,16 @@ pub struct FailedEntry {
 /// Looks at a sweep, or at an experiment that `limitpoint run` began; writes nothing.
 pub fn status(folder: &Path) -> Result<SweepStatus, RunError> {
     let manifest = ExperimentManifest::load(folder)?;
-    if is_sweep(folder) { Ok(of_sweep(folder, manifest.runs.len())) } else { of_experiment(folder, &manifest) }
+    if is_sweep(folder) { Ok(of_sweep(folder, &manifest)) } else { of_experiment(folder, &manifest) }
 }
 
-fn of_sweep(folder: &Path, runs: usize) -> SweepStatus {
-    // in this order a run that moves on meanwhile is at worst counted where it was
-    let failed = names(&folder.join(FAILED));
+fn of_sweep(folder: &Path, manifest: &ExperimentManifest) -> SweepStatus {
+    // folders move meanwhile: done is what is at its own place, and what is found nowhere else waits
+    let home: HashSet<String> = names(folder).into_iter().collect();
     let (mut running, mut workers) = (Vec::new(), 0);
     for worker in names(&folder.join(RUNNING)) {
-        let claimed = names(&folder.join(RUNNING).join(&worker));
+        let mut claimed = names(&folder.join(RUNNING).join(&worker));
+        claimed.retain(|run| !home.contains(run));
         let record = WorkerRecord::read(folder, &worker);
         workers += usize::from(!claimed.is_empty());
         running.extend(claimed.into_iter().map(|run| {
@@ -81,10 +83,9 @@ fn of_sweep(folder: &Path, runs: usize) -> SweepStatus {
             }
         }));
     }
-    let waiting = names(&folder.join(WAITING)).len();
-    let failed: Vec<FailedEntry> = failed
+    let failed: Vec<FailedEntry> = names(&folder.join(FAILED))
         .into_iter()
-        .filter(|name| folder.join(name).exists())
+        .filter(|name| home.contains(name))
         .map(|run| {
             let reason = read_text(&folder.join(FAILED).join(&run)).unwrap_or_default().trim_end().to_owned();
             FailedEntry { run, reason }
@@ -96,10 +97,13 @@ fn of_sweep(folder: &Path, runs: usize) -> SweepStatus {
     });
     let (count, seconds) = records.fold((0, 0.0), |(runs, sum), record| (runs + record.runs, sum + record.seconds));
     let seconds_per_run = (count > 0).then(|| seconds / count as f64);
+    let runs = manifest.runs.len();
+    let ended = manifest.runs.iter().filter(|run| home.contains(&run.label.name)).count();
+    let waiting = runs.saturating_sub(ended + running.len());
     let remaining = waiting as f64 + 0.5 * running.len() as f64;
     SweepStatus {
         runs,
-        done: runs.saturating_sub(waiting + running.len() + failed.len()),
+        done: ended.saturating_sub(failed.len()),
         seconds_left: seconds_per_run.filter(|_| workers > 0).map(|mean| mean * remaining / workers as f64),
         running,
         waiting,
