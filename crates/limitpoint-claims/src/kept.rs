@@ -23,14 +23,15 @@ struct File {
 
 impl Kept {
     /// The folder, and what its claims depend on: the program (its version and the bytes of `program`, where they can be
-    /// read), the scale, and the files of `inputs`, where there are some.
-    pub fn new(folder: &Path, scale: Scale, program: Option<&Path>, inputs: Option<&Path>) -> Self {
+    /// read), the scale, and the files of the folders `inputs`.
+    pub fn new(folder: &Path, scale: Scale, program: Option<&Path>, inputs: &[PathBuf]) -> Self {
         let mut digest = Sha256::new();
         digest.update(env!("CARGO_PKG_VERSION"));
         digest.update(scale.word());
-        for (word, path) in [("program", program), ("inputs", inputs)] {
+        let named = program.map(|path| ("program", path)).into_iter();
+        for (word, path) in named.chain(inputs.iter().map(|path| ("inputs", path.as_path()))) {
             digest.update(word);
-            for file in path.map(files).unwrap_or_default() {
+            for file in files(path) {
                 digest.update(file.file_name().unwrap_or_default().as_encoded_bytes());
                 digest.update(std::fs::read(&file).unwrap_or_default());
             }
@@ -86,11 +87,12 @@ mod tests {
         std::fs::create_dir_all(&inputs).unwrap();
         std::fs::write(inputs.join("a"), "1").unwrap();
         let record = find_claims("B.prop2a").unwrap()[0].run(&Lab::new(Scale::Quick));
-        let kept = |scale| Kept::new(&folder, scale, None, Some(&inputs));
+        let kept = |scale| Kept::new(&folder, scale, None, std::slice::from_ref(&inputs));
         kept(Scale::Quick).keep(&record).unwrap();
         assert_eq!(kept(Scale::Quick).find(&record.id), Some(record.clone()));
         assert_eq!(kept(Scale::Full).find(&record.id), None);
-        assert_eq!(Kept::new(&folder, Scale::Quick, Some(&inputs.join("a")), Some(&inputs)).find(&record.id), None);
+        let other = Kept::new(&folder, Scale::Quick, Some(&inputs.join("a")), std::slice::from_ref(&inputs));
+        assert_eq!(other.find(&record.id), None);
         std::fs::write(inputs.join("a"), "2").unwrap();
         assert_eq!(kept(Scale::Quick).find(&record.id), None);
         kept(Scale::Quick).keep(&ClaimRecord { status: Status::Undecided, ..record.clone() }).unwrap();

@@ -30,6 +30,7 @@ use crate::{ClaimError, Scale};
 pub struct Lab {
     scale: Scale,
     mnist: Option<PathBuf>,
+    cifar: Option<PathBuf>,
     /// What claims share, by name.
     shelf: Arc<Mutex<BTreeMap<String, Slot>>>,
     /// What was run.
@@ -71,7 +72,7 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Lab {
     /// A laboratory that runs claims at this scale.
     pub fn new(scale: Scale) -> Self {
-        Self { scale, mnist: None, shelf: Arc::default(), ledger: Mutex::default() }
+        Self { scale, mnist: None, cifar: None, shelf: Arc::default(), ledger: Mutex::default() }
     }
 
     /// The same, with the folder that holds MNIST; claims about images use the embedded digits without, and say so.
@@ -80,10 +81,16 @@ impl Lab {
         Self { mnist: folder, ..self }
     }
 
+    /// The same, with the folder that holds CIFAR-10; claims that need it decide nothing without.
+    #[must_use]
+    pub fn with_cifar(self, folder: Option<PathBuf>) -> Self {
+        Self { cifar: folder, ..self }
+    }
+
     /// A laboratory with the same shelf and an empty ledger, for one claim.
     pub(crate) fn for_one_claim(&self) -> Self {
-        let (scale, mnist, shelf) = (self.scale, self.mnist.clone(), self.shelf.clone());
-        Self { scale, mnist, shelf, ledger: Mutex::default() }
+        let (scale, mnist, cifar) = (self.scale, self.mnist.clone(), self.cifar.clone());
+        Self { scale, mnist, cifar, shelf: self.shelf.clone(), ledger: Mutex::default() }
     }
 
     /// What was run so far, by this claim or by one that it shares results with.
@@ -128,6 +135,11 @@ impl Lab {
             self.instead("the embedded 8×8 digits: MNIST is not here, `limitpoint data fetch mnist` brings it");
         }
         self.mnist.clone()
+    }
+
+    /// Where CIFAR-10 is.
+    pub fn cifar(&self) -> Result<PathBuf, ClaimError> {
+        self.cifar.clone().ok_or(ClaimError::Absent { what: "CIFAR-10", remedy: "limitpoint data fetch cifar10" })
     }
 
     /// Notes that something else was used than the scale promises.

@@ -105,6 +105,14 @@ pub enum ClaimError {
         /// Why.
         reason: String,
     },
+    /// Data that are not here.
+    #[error("{what} is not here; `{remedy}` brings it")]
+    Absent {
+        /// The data.
+        what: &'static str,
+        /// What brings them.
+        remedy: &'static str,
+    },
     /// An experiment could not be run.
     #[error(transparent)]
     Run(#[from] limitpoint::experiments::RunError),

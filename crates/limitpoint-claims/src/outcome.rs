@@ -83,7 +83,8 @@ impl Check {
     /// The paper's number beside ours, with their ratio and the size that ours was measured at; empty without one.
     pub fn beside_print(&self, scale: &str) -> String {
         let Some(printed) = self.printed else { return String::new() };
-        let ratio = self.value.map_or(String::new(), |value| format!(", ours over it {}", number(value / printed)));
+        let ratio = self.value.filter(|_| printed != 0.0);
+        let ratio = ratio.map_or(String::new(), |value| format!(", ours over it {}", number(value / printed)));
         format!("the paper has {}{ratio}, ours at {scale} scale", number(printed))
     }
 }

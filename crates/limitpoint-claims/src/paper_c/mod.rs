@@ -22,6 +22,7 @@
 //! | `features` | J.1: sparse and dense features |
 //! | `lambda` | J.1, J.2: what λ does at finite time |
 //! | `deep` | J.2: three layers |
+//! | `vgg` | J.3: a narrow network in the manner of VGG on a part of CIFAR-10 |
 //! | `beyond` | no section: open questions, ids X |
 
 mod balance;
@@ -45,12 +46,13 @@ mod recipes;
 mod reformulation;
 mod stationarity;
 mod students;
+mod vgg;
 
 use super::Claim;
 
 /// All claims of the paper, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 16] = [
+    let parts: [&[Claim]; 17] = [
         &identities::CLAIMS,
         &balance::CLAIMS,
         &margins::CLAIMS,
@@ -66,6 +68,7 @@ pub(super) fn claims() -> Vec<Claim> {
         &features::CLAIMS,
         &deep::CLAIMS,
         &lambda::CLAIMS,
+        &vgg::CLAIMS,
         &beyond::CLAIMS,
     ];
     parts.concat()

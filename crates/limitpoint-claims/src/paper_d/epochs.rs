@@ -27,7 +27,7 @@ pub(super) struct Sample {
     pub smallest: f64,
     /// min s over the product of the layers' ℓ2 norms; of biases only the first layer's count.
     pub margin: f64,
-    /// min s over ‖θ‖², with the weights that count above.
+    /// min s over ‖θ‖^L, with the weights that count above; L is the number of layers with weights.
     pub plain_margin: f64,
     /// log₁₀ α of the loss-based rate; NaN for others.
     pub log_rate: f64,

@@ -12,6 +12,7 @@
 //! | `rates` | 4.2, A.4: how fast the loss falls |
 //! | `epochs` | stochastic gradient descent on ten digits, epoch by epoch |
 //! | `training` | J, K.1: training to losses of 10^−800 |
+//! | `convolutions` | J with convolutions and max-pools, at reduced size |
 //! | `numerics` | K: loss-based rates and the arithmetic of tiny losses |
 //! | `robustness` | J.2, Figure 8: how far images are from a wrong answer |
 //! | `classes` | F: cross-entropy |
@@ -27,6 +28,7 @@
 
 mod chain;
 mod classes;
+mod convolutions;
 mod courses;
 mod descent;
 mod descent_rates;
@@ -53,7 +55,7 @@ use super::Claim;
 
 /// All claims of the paper that can be run, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 18] = [
+    let parts: [&[Claim]; 19] = [
         &margins::CLAIMS,
         &growth::CLAIMS,
         &losses::CLAIMS,
@@ -67,6 +69,7 @@ pub(super) fn claims() -> Vec<Claim> {
         &layers::CLAIMS,
         &training::CLAIMS,
         &robustness::CLAIMS,
+        &convolutions::CLAIMS,
         &numerics::CLAIMS,
         &classes::CLAIMS,
         &chain::CLAIMS,

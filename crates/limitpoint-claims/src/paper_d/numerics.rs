@@ -1,6 +1,6 @@
 //! Appendix K: how losses far below the smallest double are computed, and how far down that reaches.
 
-use super::courses::{LEVELS, courses};
+use super::courses::{LEVELS, Network, courses};
 use crate::arithmetic::larger;
 use crate::{Claim, ClaimError, Lab, Outcome};
 use limitpoint::losses::LossSpec;
@@ -33,7 +33,7 @@ pub(super) const CLAIMS: [Claim; 3] = [
 ];
 
 fn loss_based_rate(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let (mut outcome, courses) = (Outcome::default(), courses(lab)?);
+    let (mut outcome, courses) = (Outcome::default(), courses(lab, Network::Dense)?);
     for course in [courses.adapted(), courses.adapted_biased()] {
         let what = &course.what;
         let words = format!("{what}: accepted epochs, of {}, that did not lower the loss", course.accepted);
@@ -107,7 +107,7 @@ const FAR: [&str; 5] = [
 /// gradient as appendix K computes them, is from −η ∇L with η = η̂ e^{−F} and with η = η̂ e^{+F}, as a share of its
 /// largest entry.
 fn steps_at_120(lab: &Lab) -> Result<[f64; 3], ClaimError> {
-    let courses = courses(lab)?;
+    let courses = courses(lab, Network::Dense)?;
     let course = courses.adapted();
     let Some((_, params)) = course.kept.iter().find(|(target, _)| *target == LEVELS[3]) else {
         return Ok([f64::NAN; 3]);

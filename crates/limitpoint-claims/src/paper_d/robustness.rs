@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::courses::{KEPT, LEVELS, courses};
+use super::courses::{KEPT, LEVELS, Network, courses};
 use crate::arithmetic::rising;
 use crate::outcome::decimals;
 use crate::statistics::{bootstrap_mean, mean};
@@ -16,7 +16,7 @@ pub(super) const CLAIMS: [Claim; 2] = [
         id: "D.robust",
         statement: "Images are at least q/Lip away from a wrong answer: no attack comes closer than that, nor than the certified radius",
         experiments: &["d-digits"],
-        try_out: bounds,
+        try_out: |lab| bounds(profiles(lab, Network::Dense)?.as_ref()),
         ..Claim::FORMULA
     },
     Claim {
@@ -24,23 +24,27 @@ pub(super) const CLAIMS: [Claim; 2] = [
         statement: "From a loss of 10^-10 to one of 10^-800 training images get harder to fool from model to model, by 5 % in the median and \
                     by five points of robust accuracy where the first model has three quarters",
         experiments: &["d-digits"],
-        try_out: order,
+        try_out: |lab| order(profiles(lab, Network::Dense)?.as_ref()),
         ..Claim::NOT_SEEN
     },
 ];
 
 /// Brackets of all kept models on training and on test images.
-struct Profiles {
+pub(super) struct Profiles {
     /// Mean losses, as powers of ten.
     labels: Vec<String>,
     parts: Vec<(&'static str, Vec<Profile>)>,
 }
 
-fn profiles(lab: &Lab) -> Result<Arc<Profiles>, ClaimError> {
-    let courses = courses(lab)?;
+pub(super) fn profiles(lab: &Lab, network: Network) -> Result<Arc<Profiles>, ClaimError> {
+    let courses = courses(lab, network)?;
     let course = courses.adapted();
-    lab.once("robustness of ten digits", || {
-        let (count, search_steps, steps) = lab.choose((200, 6, 300), (1000, 9, 1000));
+    let (name, quick) = match network {
+        Network::Dense => ("robustness of ten digits", (200, 6, 300)),
+        Network::Convolutional => ("robustness of ten digits, convolutions", (100, 6, 200)),
+    };
+    lab.once(name, || {
+        let (count, search_steps, steps) = lab.choose(quick, (1000, 9, 1000));
         let attacks = [
             AttackSpec::CarliniWagner {
                 search_steps,
@@ -78,8 +82,8 @@ fn quantiles(found: &[Profile], share: f64) -> Vec<f64> {
     found.iter().map(one).collect()
 }
 
-fn bounds(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let (mut outcome, profiles) = (Outcome::default(), profiles(lab)?);
+pub(super) fn bounds(profiles: &Profiles) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
     let labels = &profiles.labels;
     outcome.push("models", KEPT.len().to_string(), labels.len().to_string(), labels.len() == KEPT.len());
     outcome.push("parts of the data", "2", profiles.parts.len().to_string(), profiles.parts.len() == 2);
@@ -96,8 +100,8 @@ fn bounds(lab: &Lab) -> Result<Outcome, ClaimError> {
     Ok(outcome)
 }
 
-fn order(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let (mut outcome, profiles) = (Outcome::default(), profiles(lab)?);
+pub(super) fn order(profiles: &Profiles) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
     // the models of Table 1 are the last ones
     let from = KEPT.len() - LEVELS.len();
     for (which, all) in profiles.parts.iter().filter(|(_, found)| found.len() > from) {

@@ -54,6 +54,8 @@ tests! {
     decision_regions_are_sectors: "C.fig11",
     a_smaller_lambda_of_hyperbolic_entropy_gives_a_larger_l1_margin_in_three_layers: "C.tab7",
     a_smaller_lambda_of_cubes_gives_a_larger_l3_margin_in_three_layers: "C.tab8",
+    a_narrow_vgg_learns_images_in_three_metrics: "C.expVGG",
+    hyperbolic_entropy_has_the_most_peaked_first_layer: "C.fig4L",
 }
 
 /// A flow reports the drift of its balance between layers, and nothing where its potential has no such law.

@@ -73,9 +73,11 @@ pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
         ScaleWord::Full => Scale::Full,
         ScaleWord::Paper => Scale::Paper,
     };
-    let (images, program) = (mnist(arguments.data_dir.as_deref()), std::env::current_exe().ok());
-    let kept = Kept::new(&arguments.out.join("claims"), scale, program.as_deref(), images.as_deref());
-    let lab = Lab::new(scale).with_mnist(images);
+    let [images, photographs] = ["mnist", "cifar10"].map(|name| images(name, arguments.data_dir.as_deref()));
+    let program = std::env::current_exe().ok();
+    let inputs: Vec<PathBuf> = images.iter().chain(&photographs).cloned().collect();
+    let kept = Kept::new(&arguments.out.join("claims"), scale, program.as_deref(), &inputs);
+    let lab = Lab::new(scale).with_mnist(images).with_cifar(photographs);
     let (mut records, mut known) = (Vec::new(), 0);
     for claim in &chosen {
         let found = if arguments.fresh { None } else { kept.find(claim.id) };
@@ -118,10 +120,10 @@ fn document(records: &[ClaimRecord]) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(&json!({ "summary": summary, "claims": records }))? + "\n")
 }
 
-/// Where MNIST is: in the folder of data sets, or in the one that several programs share.
-fn mnist(chosen: Option<&Path>) -> Option<PathBuf> {
+/// Where a set of images is: in the folder of data sets, or in the one that several programs share.
+fn images(name: &str, chosen: Option<&Path>) -> Option<PathBuf> {
     let shared = std::env::var_os("LIMITPOINT_SHARED_DATA").map(PathBuf::from);
-    data_folder(chosen).into_iter().chain(shared).map(|folder| folder.join("mnist")).find(|folder| folder.is_dir())
+    data_folder(chosen).into_iter().chain(shared).map(|folder| folder.join(name)).find(|folder| folder.is_dir())
 }
 
 /// The claims that ids name, each once, in the order of the papers.

@@ -10,6 +10,7 @@ use super::ranges::{LONGEST_RANGE, range, split_commas};
 use super::shape::{Form, Shape};
 use super::shorthand::{from_words, optimiser_shape, trim};
 use super::walk::Walk;
+use crate::models::LayerList;
 
 /// One `key=value`.
 #[derive(Debug, Clone)]
@@ -264,28 +265,41 @@ impl Override {
         Ok(values)
     }
 
-    /// The value cut at commas; text forms with commas of their own, as smoothed:3,1, stay whole.
+    /// The value cut at commas; text forms with commas of their own, as smoothed:3,1 and lists of layers, stay whole.
     fn parts(&self, shape: Shape) -> Vec<Range<usize>> {
-        const FURTHEST: usize = 64;
         let pieces: Vec<_> = split_commas(&self.text.content[self.value.clone()]);
         let pieces: Vec<_> =
             pieces.into_iter().map(|piece| piece.start + self.value.start..piece.end + self.value.start).collect();
-        if pieces.len() == 1 || shape.type_name() != Some("PotentialSpec") {
-            return pieces;
-        }
+        let last_of: fn(&str, &[Range<usize>]) -> usize = match shape.type_name() {
+            Some("PotentialSpec") => last_of_potential,
+            Some("ModelSpec" | "LayerList") => last_of_layers,
+            _ => return pieces,
+        };
         let mut parts = Vec::new();
-        let mut first = 0;
-        while first < pieces.len() {
-            let furthest = pieces.len().min(first + FURTHEST);
-            let joined = |last: usize| pieces[first].start..pieces[last].end;
-            let whole =
-                |last: &usize| self.text.content[joined(*last)].parse::<crate::potentials::PotentialSpec>().is_ok();
-            let last = (first..furthest).rev().find(whole).unwrap_or(first);
-            parts.push(joined(last));
-            first = last + 1;
+        let mut rest = pieces.as_slice();
+        while let Some(first) = rest.first() {
+            let last = last_of(&self.text.content, rest);
+            parts.push(first.start..rest[last].end);
+            rest = &rest[last + 1..];
         }
         parts
     }
+}
+
+/// The last of the pieces that make one potential together.
+fn last_of_potential(text: &str, pieces: &[Range<usize>]) -> usize {
+    const FURTHEST: usize = 64;
+    let whole =
+        |last: &usize| text[pieces[0].start..pieces[*last].end].parse::<crate::potentials::PotentialSpec>().is_ok();
+    (0..pieces.len().min(FURTHEST)).rev().find(whole).unwrap_or(0)
+}
+
+/// The last of the pieces that make one list of layers together: a `dense` without a number, or where layers end.
+fn last_of_layers(text: &str, pieces: &[Range<usize>]) -> usize {
+    let words = |piece: &Range<usize>| text[piece.clone()].split_whitespace().collect::<Vec<_>>();
+    let layers = pieces.iter().take_while(|piece| words(piece).first().is_some_and(|word| LayerList::names(word)));
+    let count = layers.count().max(1);
+    pieces[..count].iter().position(|piece| words(piece) == ["dense"]).unwrap_or(count - 1)
 }
 
 /// A number of a range as labels show it.

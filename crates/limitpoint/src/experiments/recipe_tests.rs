@@ -228,6 +228,20 @@ fn overrides_reach_through_tags_and_aliases() {
 }
 
 #[test]
+fn a_list_of_layers_keeps_its_commas_and_several_are_a_sweep() {
+    let shell = "model=conv 4 3x3, pool 2, dense";
+    let layers = |plan: &Plan| plan.points.iter().map(|point| point.recipe.model.clone()).collect::<Vec<_>>();
+    let one = ModelSpec::from_words("conv 4 3x3, pool 2, dense").unwrap().unwrap();
+    assert_eq!(layers(&try_plan("base = 'digits'", &[shell]).unwrap()), [one.clone()]);
+    let swept = try_plan("base = 'digits'", &[&format!("{shell}, relu 8, conv 2 3x3, dense 5, dense")]).unwrap();
+    let other = ModelSpec::from_words("conv 2 3x3, dense 5, dense").unwrap().unwrap();
+    assert_eq!(layers(&swept), [one.clone(), ModelSpec::relu(&[8]), other]);
+    let named = try_plan("base = 'digits'", &[shell, "model.layers=conv 4 3x3, pool 2, dense"]).unwrap();
+    assert_eq!(layers(&named), [one]);
+    refused("base = 'digits'", &["model=conv 4 3x3, pool two, dense"], &["pool two"]);
+}
+
+#[test]
 fn commas_and_ranges_sweep() {
     let plan =
         try_plan(LEAST, &["data.count=10,20", "optimiser=sign,adam", "seed=1..2", "data.margin=1..4*2"]).unwrap();

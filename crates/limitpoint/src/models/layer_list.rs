@@ -66,6 +66,11 @@ impl LayerList {
         }
     }
 
+    /// Whether a layer in a list begins with this word.
+    pub fn names(word: &str) -> bool {
+        ["conv", "pool", "average", "dense"].contains(&word)
+    }
+
     /// Layers with parameters, the last one included.
     pub fn count(&self) -> usize {
         1 + self.0.iter().filter(|layer| !matches!(layer, ListedLayer::Pool(_))).count()

@@ -21,7 +21,7 @@ impl ModelSpec {
             "quadratic" => Activation::Quadratic,
             "squared-relu" => Activation::ReluPower { power: 2 },
             first => {
-                let listed = ["conv", "pool", "average", "dense"].contains(&first) || LayerList::NAMES.contains(&text);
+                let listed = LayerList::names(first) || LayerList::NAMES.contains(&text);
                 return listed.then(|| text.parse().map(Self::image).map_err(|error| format!("{error}")));
             }
         };

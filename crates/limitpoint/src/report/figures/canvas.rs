@@ -255,18 +255,19 @@ fn label_width(label: &str) -> f64 {
     width(label) - 0.15 * TYPE_SIZE * raised as f64
 }
 
-fn draw_plot(area: &Area, plot: &Plot) -> Result<(), Failure> {
+/// The axes of an area with what they are of, and room for their labels.
+pub(super) fn axes<'a, 'b>(
+    area: &Area<'b>,
+    (x, x_words): (&Axis, String),
+    (y, y_words): (&Axis, String),
+) -> Result<ChartContext<'a, Recorder<'b>, Cartesian2d<Axis, Axis>>, Failure> {
     let mut chart = ChartBuilder::on(area)
         .margin_left(4 * UNIT)
         .margin_right(10 * UNIT)
         .margin_top(4 * UNIT)
         .x_label_area_size(31 * UNIT)
-        .y_label_area_size(points(y_area(&plot.y)))
-        .build_cartesian_2d(plot.x.clone(), plot.y.clone())?;
-    let describe = |words: &str, axis: &Axis| match &axis.factor {
-        Some(factor) => format!("{words} ({factor})"),
-        None => words.to_owned(),
-    };
+        .y_label_area_size(points(y_area(y)))
+        .build_cartesian_2d(x.clone(), y.clone())?;
     let centre = Pos::new(HPos::Center, VPos::Center);
     chart
         .configure_mesh()
@@ -276,9 +277,19 @@ fn draw_plot(area: &Area, plot: &Plot) -> Result<(), Failure> {
         .set_tick_mark_size(LabelAreaPosition::Bottom, points(3.5))
         .label_style(text(centre))
         .axis_desc_style(text(centre))
-        .x_desc(describe(&plot.x_label, &plot.x))
-        .y_desc(describe(&plot.y_label, &plot.y))
+        .x_desc(x_words)
+        .y_desc(y_words)
         .draw()?;
+    Ok(chart)
+}
+
+fn draw_plot(area: &Area, plot: &Plot) -> Result<(), Failure> {
+    let describe = |words: &str, axis: &Axis| match &axis.factor {
+        Some(factor) => format!("{words} ({factor})"),
+        None => words.to_owned(),
+    };
+    let (x, y) = (describe(&plot.x_label, &plot.x), describe(&plot.y_label, &plot.y));
+    let mut chart = axes(area, (&plot.x, x), (&plot.y, y))?;
     for series in &plot.series {
         let colour = Pen::of_series(series.style).colour;
         for stretch in series.stretches.iter().filter(|stretch| stretch.iter().any(|mark| mark.high > mark.low)) {

@@ -5,7 +5,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::against::scale_of;
 use super::axis::Axis;
-use super::canvas::{Failure, PALE, Size, document, points, text, y_area};
+use super::canvas::{Failure, PALE, Size, axes, document, points, text, y_area};
 use super::drawing::{Drawing, UNIT};
 use super::name;
 use super::plot::Scale;
@@ -62,25 +62,8 @@ pub(super) fn draw(map: &SweepMap, panel: &MapPanel, size: Size) -> Result<Drawi
         let title = measure.factor.as_ref().map_or(title.clone(), |factor| format!("{title} ({factor})"));
         root.draw(&Text::new(title, (points(y_area(&up) + 4.0), points(9.0)), text(left)))?;
         let area = root.margin(head * UNIT, 0, 0, SCALE.0 * UNIT);
-        let mut chart = ChartBuilder::on(&area)
-            .margin_left(4 * UNIT)
-            .margin_right(10 * UNIT)
-            .margin_top(4 * UNIT)
-            .x_label_area_size(31 * UNIT)
-            .y_label_area_size(points(y_area(&up)))
-            .build_cartesian_2d(across.clone(), up.clone())?;
-        let centre = Pos::new(HPos::Center, VPos::Center);
-        chart
-            .configure_mesh()
-            .disable_mesh()
-            .axis_style(BLACK.stroke_width(points(0.6).unsigned_abs()))
-            .set_tick_mark_size(LabelAreaPosition::Left, points(3.5))
-            .set_tick_mark_size(LabelAreaPosition::Bottom, points(3.5))
-            .label_style(text(centre))
-            .axis_desc_style(text(centre))
-            .x_desc(map.keys[0].clone())
-            .y_desc(map.keys[1].clone())
-            .draw()?;
+        let [x, y] = map.keys.clone();
+        let mut chart = axes(&area, (&across, x), (&up, y))?;
         for (y, row) in values.iter().enumerate() {
             for (x, value) in row.iter().enumerate() {
                 let corners = [(x as f64 - 0.5, y as f64 - 0.5), (x as f64 + 0.5, y as f64 + 0.5)];
