@@ -105,11 +105,11 @@ def draw(table: dict[str, dict[str, tuple[float, float]]], path: Path) -> None:
         panel.set_visible(False)
     for panel, (name, row) in zip(axes.ravel(), table.items(), strict=False):
         for (solver, (took, digits)), mark in zip(row.items(), "o^sv", strict=True):
-            panel.plot(took, max(digits, 0.0), mark, markersize=8, label=solver)
-        panel.set_xscale("log")
+            panel.plot(1e3 * took, max(digits, 0.0), mark, markersize=8, label=solver)
+        panel.set_xlim(0, 1.15e3 * max(took for took, _ in row.values()))
         panel.set_ylim(-0.5, 17)
         panel.set_title(name, fontsize=9)
-        panel.set_xlabel("seconds", fontsize=8)
+        panel.set_xlabel("milliseconds", fontsize=8)
         panel.grid(alpha=0.3)
     axes[0, 0].set_ylabel("digits of the largest margin")
     axes[1, 0].set_ylabel("digits of the largest margin")

@@ -1,6 +1,10 @@
 """Problems that several tests share."""
 
+import os
 import signal
+
+# before SciPy is imported: scikit-learn's checks of array interfaces ask for it
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 import numpy as np
 import pytest

@@ -4,6 +4,7 @@
 `ImplicitBiasClassifier` trains with any optimiser, far past a loss of 1e-300.
 """
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,8 @@ __all__ = ["ImplicitBiasClassifier", "MaxMarginClassifier", "MinimumNormRegresso
 
 # examples of each class that make new pairs in a round
 _NEAR = 12
+# size of the constant input beside that of the examples
+_CHEAP = 1e3
 
 
 def _with_column(X: Any, column: Floats) -> Any:
@@ -33,6 +36,23 @@ def _with_column(X: Any, column: Floats) -> Any:
 
         return hstack([X, csr_array(column[:, None])], format="csr")
     return np.hstack([X, column[:, None]])
+
+
+def _span(rows: Floats) -> tuple[Callable[[Floats], Floats], Floats]:
+    """Fewer examples than inputs: the examples in coordinates of their span, and the way back for a direction.
+
+    From the Cholesky factor of their products where that is well conditioned, by orthogonal columns otherwise, which takes longer.
+    """
+    try:
+        factor: Floats = np.asarray(np.linalg.cholesky(rows @ rows.T), dtype=np.float64)
+        sizes = np.diag(factor)
+        if sizes.min() > 1e-3 * sizes.max():
+            return lambda direction: rows.T @ np.linalg.solve(factor.T, direction), factor
+    except np.linalg.LinAlgError:
+        pass
+    basis, triangle = np.linalg.qr(rows.T)
+    coordinates: Floats = np.ascontiguousarray(triangle.T, dtype=np.float64)
+    return lambda direction: basis @ direction, coordinates
 
 
 def _with_slack(X: Any, size: float) -> Any:
@@ -151,22 +171,23 @@ class MaxMarginClassifier(_Linear):
         """Two classes, an intercept that costs nothing: the margin of differences x₊ − x₋, half of which it is."""
         above, below = np.flatnonzero(codes == 1), np.flatnonzero(codes == 0)
         rows = whole = X.toarray() if is_sparse(X) else X
-        basis = None
+        basis: Callable[[Floats], Floats] | None = None
         if self.norm == "l2" and rows.shape[1] > rows.shape[0]:  # lengths are the same in the span of the examples
-            basis, factor = np.linalg.qr(rows.T)
-            rows = np.ascontiguousarray(factor.T)
+            basis, rows = _span(rows)
         scores = rows @ (rows[above].mean(axis=0) - rows[below].mean(axis=0))
-        pairs, best = np.empty((0, 2), dtype=np.intp), np.inf
+        pairs, best, begun = self._likely_pairs(rows, above, below), np.inf, False
         while True:
-            # pairs that are near each other in the direction found last; those that are violated are always among them
-            first = above[np.argsort(scores[above], kind="stable")[:_NEAR]]
-            second = below[np.argsort(-scores[below], kind="stable")[:_NEAR]]
-            fresh = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
-            known = set(map(tuple, pairs))
-            added = [pair for pair in map(tuple, fresh) if pair not in known]
-            if not added:
-                break
-            pairs = np.vstack([pairs, added])
+            if begun or len(pairs) == 0:
+                # pairs that are near each other in the direction found last; those that are violated are always among them
+                first = above[np.argsort(scores[above], kind="stable")[:_NEAR]]
+                second = below[np.argsort(-scores[below], kind="stable")[:_NEAR]]
+                fresh = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
+                known = set(map(tuple, pairs))
+                added = [pair for pair in map(tuple, fresh) if pair not in known]
+                if not added:
+                    break
+                pairs = np.vstack([pairs, added])
+            begun = True
             data = of_numbers(rows[pairs[:, 0]] - rows[pairs[:, 1]], np.ones(len(pairs)), "binary")
             found = _core.solve_margin(data, self.norm)
             dual = np.zeros(len(codes))
@@ -184,7 +205,7 @@ class MaxMarginClassifier(_Linear):
                 pairs = pairs[found["dual"] > 1e-12 * found["dual"].max()]
             best = min(best, found["margin"])
         if basis is not None:
-            direction = basis @ direction
+            direction = basis(direction)
             direction /= np.linalg.norm(direction)
             scores = whole @ direction
             least, most = scores[above].min(), scores[below].max()
@@ -196,6 +217,30 @@ class MaxMarginClassifier(_Linear):
             upper = float(np.linalg.norm((dual * np.where(codes == 1, 1.0, -1.0)) @ whole) / dual.sum())
             self.gap_ = float(max(self.gap_, (upper - self.margin_) / upper))
         return True
+
+    def _likely_pairs(self, rows: Floats, above: NDArray[np.intp], below: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Pairs that carry the dual weights of a problem whose intercept costs next to nothing: the weight of a large constant.
+
+        Weights of both classes are passed along as goods from sources to sinks, which takes fewer pairs than there are examples with
+        weight. No pairs where the norm is not one of single weights, or the classes cannot be separated.
+        """
+        none = np.empty((0, 2), dtype=np.intp)
+        if self.norm not in ("l1", "l2", "linf") and not self.norm.startswith("lp"):
+            return none
+        constant = _CHEAP * float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows)))) or 1.0
+        signs = np.full(len(rows), -1.0)
+        signs[above] = 1.0
+        wide = _with_column(rows, np.full(len(rows), constant))
+        found = _core.solve_margin(of_numbers(wide, signs, "binary"), self.norm)
+        if not found["separable"]:
+            return none
+        dual = np.where(found["dual"] > 1e-10 * found["dual"].max(), found["dual"], 0.0)
+        sources, sinks = above[dual[above] > 0], below[dual[below] > 0]
+        supply, demand = dual[sources] / dual[sources].sum(), dual[sinks] / dual[sinks].sum()
+        ends = np.unique(np.concatenate([np.cumsum(supply)[:-1], np.cumsum(demand)[:-1], [1.0]]))
+        at = np.minimum(np.searchsorted(np.cumsum(supply), ends), len(sources) - 1)
+        to = np.minimum(np.searchsorted(np.cumsum(demand), ends), len(sinks) - 1)
+        return np.unique(np.stack([sources[at], sinks[to]], axis=1), axis=0)
 
     def _fixed(self, X: Any, codes: NDArray[np.intp], cost: float | None) -> bool | None:
         """Any number of classes, an intercept as a weight of a constant input, slacks as weights of inputs of their own."""
