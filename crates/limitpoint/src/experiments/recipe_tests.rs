@@ -232,7 +232,7 @@ fn a_list_of_layers_keeps_its_commas_and_several_are_a_sweep() {
     let shell = "model=conv 4 3x3, pool 2, dense";
     let layers = |plan: &Plan| plan.points.iter().map(|point| point.recipe.model.clone()).collect::<Vec<_>>();
     let one = ModelSpec::from_words("conv 4 3x3, pool 2, dense").unwrap().unwrap();
-    assert_eq!(layers(&try_plan("base = 'digits'", &[shell]).unwrap()), [one.clone()]);
+    assert_eq!(layers(&try_plan("base = 'digits'", &[shell]).unwrap()), std::slice::from_ref(&one));
     let swept = try_plan("base = 'digits'", &[&format!("{shell}, relu 8, conv 2 3x3, dense 5, dense")]).unwrap();
     let other = ModelSpec::from_words("conv 2 3x3, dense 5, dense").unwrap().unwrap();
     assert_eq!(layers(&swept), [one.clone(), ModelSpec::relu(&[8]), other]);
