@@ -94,8 +94,10 @@ fn compare(name: &str, model: &str) {
         };
         let (ours, others) = (median(own), median(theirs));
         eprintln!("{name}: median {ours:.5} here, {others:.5} in foolbox on {engine}, {} images", right.len());
-        // DeepFool stops past the boundary; what it found is then pulled back to it here
-        let [least, most] = if *name == "deep-fool" { [0.95, 1.001] } else { [0.98, 1.02] };
+        // DeepFool stops past the boundary; what it found is then pulled back to it here. Its path over the kinks of
+        // max-pools is another in another arithmetic
+        let above = if model == IMAGE { 1.02 } else { 1.001 };
+        let [least, most] = if *name == "deep-fool" { [0.95, above] } else { [0.98, 1.02] };
         assert!((least..=most).contains(&(ours / others)), "{name}: {ours} here, {others} in foolbox");
     }
 }
