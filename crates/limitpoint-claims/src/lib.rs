@@ -17,6 +17,8 @@
 //! | `setting` | what was run: models, data as loaded, sizes, seeds |
 //! | `outcome`, `status` | comparisons, and what they say |
 //! | `record`, `kept` | all of it, for files and other programs; claims that are done |
+//! | `exhibits/` | figures and tables of the papers in the papers' own settings, from runs in folders |
+//! | `mirror_metrics` | metrics of mirror maps in front of the gradients of image networks |
 //! | `gallery`, `claim_page` | claims with their figures and numbers, on one page, and each on its own |
 //! | `typeset`, `mathml`, `signs` | sentences with formulas, and formulas, for browsers |
 //! | `judge` | what the exact solver says of linear models |
@@ -33,12 +35,14 @@ mod claim_page;
 mod columns;
 mod comparison_list;
 mod comparisons;
+mod exhibits;
 mod gallery;
 mod judge;
 mod kept;
 mod lab;
 mod mathml;
 pub mod measures;
+mod mirror_metrics;
 mod moments;
 mod outcome;
 mod paper_a;
@@ -62,6 +66,10 @@ use limitpoint::report::Sketch;
 pub use claim_page::{claim_page, page_name};
 pub use columns::{Bound, Columns, Measure, Seen};
 pub use comparison_list::comparison_list;
+pub use exhibits::{
+    CheckedExhibit, End, Estimate, Exhibit, ExhibitRecord, Extent, Gathered, MadeOf, Material, RUN_SETS, Reading, Row,
+    RunSet, SetRecord, check_exhibit, exhibits, find_exhibits, index, is_exhibit, keep_weights,
+};
 pub use gallery::gallery;
 pub use kept::Kept;
 pub use lab::{Finished, Lab};

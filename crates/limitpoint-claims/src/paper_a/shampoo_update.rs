@@ -79,7 +79,7 @@ fn by_powers(g: &[f64], rows: usize, cols: usize, rank: usize) -> Result<Vec<f64
 /// What Shampoo subtracts from weights 0 in a first step of size 1 along e^`log_scale` G.
 fn step(g: &[f64], rows: usize, cols: usize, accumulate: bool, log_scale: f64) -> Result<Vec<f64>, ClaimError> {
     let layout = ParamLayout::new([("w", rows, cols)])?;
-    let mut shampoo = OptimiserSpec::Shampoo { accumulate, epsilon: 0.0 }.build(&layout)?;
+    let mut shampoo = OptimiserSpec::Shampoo { accumulate, epsilon: 0.0, power: 0.25 }.build(&layout)?;
     let gradient = LogScaled { log_scale, direction: g.to_vec() };
     let context = StepContext { step: 0, epoch: 0, log_loss: 0.0, all_correct: false };
     let mut params = vec![0.0; g.len()];

@@ -4,6 +4,7 @@
 use std::f64::consts::LN_10;
 
 use crate::arithmetic::{larger, smaller};
+use crate::measures::layer_sizes;
 use crate::{ClaimError, Lab};
 use limitpoint::data::DataSplit;
 use limitpoint::driver::{Advance, Batching, Process, ProcessState};
@@ -11,7 +12,6 @@ use limitpoint::experiments::Task;
 use limitpoint::linalg::norm2;
 use limitpoint::objective::Objective;
 use limitpoint::observers::{Spacing, StopReason};
-use limitpoint::params::ParamLayout;
 use limitpoint::schedules::ScheduleState;
 
 /// What was seen after an accepted epoch.
@@ -65,20 +65,6 @@ pub(super) struct Plan {
     pub epochs: u64,
     /// Losses at which the weights are kept, falling.
     pub keep: Vec<f64>,
-}
-
-/// Norms of the layers with degree one each: weights, and biases of the first layer.
-fn layer_sizes(params: &[f64], layout: &ParamLayout) -> Vec<f64> {
-    let mut sizes: Vec<f64> = Vec::new();
-    for block in layout.blocks() {
-        let size = norm2(&params[block.range()]);
-        if block.is_weight() {
-            sizes.push(size);
-        } else if sizes.len() == 1 {
-            sizes[0] = sizes[0].hypot(size);
-        }
-    }
-    sizes
 }
 
 /// What a process shows after an epoch, on training and test images.

@@ -1,5 +1,5 @@
 //! `limitpoint check`: certificates recomputed from data and weights alone, proofs checked from data alone, tangent files from
-//! themselves.
+//! themselves, records of figures and tables from the weights beside them.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,16 +10,20 @@ use limitpoint::experiments::{check_certificate, check_proof, check_tangent_file
 use serde_json::json;
 
 use super::data::data_folder;
-use super::{certify, print, prove};
+use super::{certify, exhibits, print, prove};
 use crate::args::Format;
 use crate::outcome;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Certificates, proofs or tangent files; data and weights are looked for where they name them.
+    /// Certificates, proofs, tangent files, or records of `reproduce --scale paper`; data and weights are looked for where
+    /// they name them.
     #[arg(required = true, num_args = 1.., value_name = "CERTIFICATE")]
     pub certificates: Vec<PathBuf>,
+    /// For records: the folder of runs, where the weights beside a record are not all.
+    #[arg(long, value_name = "FOLDER")]
+    pub runs: Option<PathBuf>,
     /// Folder with data sets and data files, where those of the run are not found; LIMITPOINT_DATA otherwise.
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
@@ -34,6 +38,14 @@ pub fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     let (mut text, mut output, mut all, mut valid) = (String::new(), Vec::new(), true, true);
     for path in &arguments.certificates {
         let cannot = || format!("cannot check {}", path.display());
+        let checked = exhibits::check(path, arguments.runs.as_ref(), data_folder.as_deref()).with_context(cannot)?;
+        if let Some((words, found, code)) = checked {
+            text += &words;
+            output.push(found);
+            valid &= code != outcome::INVALID;
+            all &= code == 0;
+            continue;
+        }
         if is_tangent_file(path).with_context(cannot)? {
             let checked = check_tangent_file(path).with_context(cannot)?;
             valid &= checked.disagreements.is_empty();

@@ -29,6 +29,7 @@ pub mod verify;
 pub mod watch;
 pub mod worker;
 
+pub mod exhibits;
 mod kinds;
 mod progress;
 mod slurm;

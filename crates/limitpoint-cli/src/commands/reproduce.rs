@@ -13,7 +13,7 @@ use limitpoint_claims::{
 use serde_json::json;
 
 use super::data::data_folder;
-use super::{print, say};
+use super::{exhibits, print, say};
 use crate::args::Format;
 use crate::outcome::NO;
 
@@ -35,7 +35,17 @@ pub struct Reproduce {
     /// Try all of them again, also those that are done.
     #[arg(long)]
     pub fresh: bool,
-    /// Where claims.json, gallery.html, claims/ (a page for each), comparisons.txt and figures/ are written.
+    /// At the paper's scale: print how many runs figures and tables take, how long and how much memory, and start nothing.
+    #[arg(long)]
+    pub plan: bool,
+    /// At the paper's scale: read figures and tables from the runs that are there, and start none.
+    #[arg(long, conflicts_with = "plan")]
+    pub read: bool,
+    /// At the paper's scale: leave after this time, with checkpoints: 90s, 30m, 2h, 1d. The same command goes on.
+    #[arg(long = "for", value_name = "TIME", value_parser = super::worker::duration)]
+    pub time: Option<std::time::Duration>,
+    /// Where claims.json, gallery.html, claims/ (a page for each), comparisons.txt and figures/ are written; at the paper's
+    /// scale the folders of runs, and records/.
     #[arg(long, value_name = "FOLDER", default_value = "runs/reproduce")]
     pub out: PathBuf,
     /// Folder with data sets, for claims about MNIST; the environment variable LIMITPOINT_DATA otherwise.
@@ -54,12 +64,22 @@ pub enum ScaleWord {
     Quick,
     /// Hours: more seeds, larger models, deeper runs.
     Full,
-    /// The paper's own sizes and protocol, whatever they cost.
+    /// The paper's own sizes and protocol, whatever they cost: figures and tables (A.fig1, C.tab2) from runs in folders that
+    /// workers share, claims as at the other scales.
     Paper,
 }
 
 /// Runs the verb.
 pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
+    let paper = arguments.scale == ScaleWord::Paper;
+    if !paper && (arguments.plan || arguments.read || arguments.time.is_some()) {
+        anyhow::bail!(
+            "--plan, --read and --for belong to figures and tables in the papers' own settings: add --scale paper"
+        );
+    }
+    if let Some(chosen) = exhibits::named(&arguments.ids).filter(|_| paper && !arguments.list) {
+        return exhibits::run(arguments, &chosen);
+    }
     let chosen = choose(&arguments.ids)?;
     if arguments.list {
         list(arguments, &chosen)?;
@@ -68,16 +88,11 @@ pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
     // before hours of work, not after
     std::fs::create_dir_all(arguments.out.join("figures"))
         .map_err(|error| anyhow::anyhow!("cannot write to {}: {error}; choose --out", arguments.out.display()))?;
-    let scale = match arguments.scale {
-        ScaleWord::Quick => Scale::Quick,
-        ScaleWord::Full => Scale::Full,
-        ScaleWord::Paper => Scale::Paper,
-    };
-    let [images, photographs] = ["mnist", "cifar10"].map(|name| images(name, arguments.data_dir.as_deref()));
+    let scale = arguments.scale.scale();
+    let inputs: Vec<PathBuf> = pictures(arguments).into_iter().flatten().collect();
     let program = std::env::current_exe().ok();
-    let inputs: Vec<PathBuf> = images.iter().chain(&photographs).cloned().collect();
     let kept = Kept::new(&arguments.out.join("claims"), scale, program.as_deref(), &inputs);
-    let lab = Lab::new(scale).with_mnist(images).with_cifar(photographs);
+    let lab = laboratory(arguments);
     let (mut records, mut known) = (Vec::new(), 0);
     for claim in &chosen {
         let found = if arguments.fresh { None } else { kept.find(claim.id) };
@@ -112,6 +127,27 @@ pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(if surprises.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NO) })
+}
+
+impl ScaleWord {
+    fn scale(self) -> Scale {
+        match self {
+            Self::Quick => Scale::Quick,
+            Self::Full => Scale::Full,
+            Self::Paper => Scale::Paper,
+        }
+    }
+}
+
+/// Where MNIST and CIFAR-10 are.
+fn pictures(arguments: &Reproduce) -> [Option<PathBuf>; 2] {
+    ["mnist", "cifar10"].map(|name| images(name, arguments.data_dir.as_deref()))
+}
+
+/// The laboratory with the data that are here.
+pub fn laboratory(arguments: &Reproduce) -> Lab {
+    let [mnist, cifar] = pictures(arguments);
+    Lab::new(arguments.scale.scale()).with_mnist(mnist).with_cifar(cifar)
 }
 
 /// All claims as JSON, with how many came to which status.

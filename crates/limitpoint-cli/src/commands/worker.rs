@@ -145,7 +145,7 @@ impl Watcher for Ends {
 
 /// A flag that TERM, INT and USR1 set; the second INT ends at once.
 #[cfg(unix)]
-fn leave_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
+pub fn leave_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
     use signal_hook::flag;
     let interrupt = Arc::new(AtomicBool::new(false));
@@ -159,12 +159,12 @@ fn leave_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 #[cfg(not(unix))]
-fn leave_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
+pub fn leave_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
     super::run::catch_interrupts()
 }
 
 /// A time such as 90s, 30m, 2h, 1d; a number alone is seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let end = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let scale = match unit {

@@ -20,7 +20,9 @@ pub const COLUMNS: &[ColumnMeaning] = &[
     ColumnMeaning { name: "step", meaning: "accepted steps so far" },
     ColumnMeaning { name: "epoch", meaning: "passes over the data so far; the step for full batches" },
     ColumnMeaning { name: "log10_time", meaning: "log₁₀ of the time travelled, Σ η for descent, t for flows" },
-    ColumnMeaning { name: "log10_loss", meaning: "log₁₀ of the loss, summed or averaged as the recipe says" },
+    ColumnMeaning {
+        name: "log10_loss", meaning: "log₁₀ of the loss, summed over the examples whatever the reduction"
+    },
     ColumnMeaning { name: "accuracy", meaning: "share of training examples that are classified correctly" },
     ColumnMeaning { name: "smallest_margin", meaning: "min q, the smallest margin, not divided by a norm" },
     ColumnMeaning { name: "soft_minimum", meaning: "the soft minimum of the margins, the inverse of the loss at L" },

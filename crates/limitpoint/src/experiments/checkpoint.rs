@@ -188,6 +188,15 @@ pub(super) fn checksum<'a>(text: &str, tensors: impl Iterator<Item = (&'a str, &
     hexadecimal(&digest)
 }
 
+/// The file in `checkpoints` with the first weights whose summed loss is at or below 10^level.
+///
+/// ```
+/// assert_eq!(limitpoint::experiments::milestone_name(-15.5), "below-15.5.safetensors");
+/// ```
+pub fn milestone_name(level: f64) -> String {
+    format!("below{level}.safetensors")
+}
+
 /// The checkpoints of a run.
 pub(super) struct Checkpoints {
     folder: PathBuf,
@@ -222,6 +231,23 @@ impl Checkpoints {
     /// Writes an extra checkpoint, in place of the last extra one.
     pub fn save_extra(&self, layout: &ParamLayout, state: &RunState) -> Result<(), RecordError> {
         save_checkpoint(&self.folder.join(Self::LATEST), layout, state)
+    }
+
+    /// Of these losses those that are passed and have no checkpoint yet. A run that is resumed before such a step comes to
+    /// the same one again.
+    pub fn missing(&self, levels: &[f64], log10_loss: f64) -> Vec<PathBuf> {
+        let passed = levels.iter().filter(|level| log10_loss <= **level);
+        passed.map(|level| self.folder.join(milestone_name(*level))).filter(|path| !path.exists()).collect()
+    }
+
+    /// Keeps a state under these names for ever.
+    pub fn save_milestones(
+        &self,
+        layout: &ParamLayout,
+        paths: &[PathBuf],
+        state: &RunState,
+    ) -> Result<(), RecordError> {
+        paths.iter().try_for_each(|path| save_checkpoint(path, layout, state))
     }
 
     /// Writes the last checkpoint and removes the extra one.

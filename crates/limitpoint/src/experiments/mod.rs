@@ -88,7 +88,7 @@ pub use audit::{Audit, AuditedNorm, ForeignWeights, audit_weights, load_foreign_
 pub use certify::{
     CERTIFICATE_FILE, CertifyOptions, CheckedCertificate, certify_run, check_certificate, run_folders, save_certificate,
 };
-pub use checkpoint::{RunState, load_checkpoint, save_checkpoint};
+pub use checkpoint::{RunState, load_checkpoint, milestone_name, save_checkpoint};
 pub use comparison::{Comparison, Difference, RunPair, SideBySide, SideBySideRow, compare_records};
 pub use complaint::{Hint, RecipeError, Spot};
 pub use conclusions::{

@@ -171,6 +171,9 @@ pub struct Observe {
     /// Steps between checkpoints; chosen from the cost of a step when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_every: Option<u64>,
+    /// log₁₀ of summed losses: the first weights at or below each are kept as checkpoints/below-LEVEL.safetensors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub milestones: Vec<f64>,
 }
 
 fn is_zero(count: &usize) -> bool {
@@ -200,6 +203,7 @@ impl Default for Observe {
             histogram_bins: 40,
             activation_maps: 0,
             checkpoint_every: None,
+            milestones: Vec::new(),
         }
     }
 }

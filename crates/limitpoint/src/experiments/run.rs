@@ -235,6 +235,15 @@ impl<'a> Runner<'a> {
                     break self.metrics.reached().cloned().unwrap_or(reason);
                 }
                 // an epoch that may still be undone is not worth a checkpoint
+                let milestones = &self.setting.task.recipe.observe.milestones;
+                if !milestones.is_empty() && !self.process.settled_steps().is_empty() {
+                    let log10_loss = self.process.log_loss() / LN_10;
+                    let passed = self.checkpoints.missing(milestones, log10_loss);
+                    if !passed.is_empty() {
+                        let state = self.state(None)?;
+                        self.checkpoints.save_milestones(&self.layout, &passed, &state)?;
+                    }
+                }
                 if self.process.settled_steps().any(|step| step > 0 && step.is_multiple_of(self.every)) {
                     let state = self.state(None)?;
                     self.checkpoints.save_regular(&self.layout, &state)?;

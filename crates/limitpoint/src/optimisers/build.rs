@@ -50,7 +50,9 @@ impl OptimiserSpec {
             Self::Lion { beta1, beta2, weight_decay } => {
                 Box::new(SignMomentum::lion(*beta1, *beta2, *weight_decay, layout)?)
             }
-            Self::Shampoo { accumulate, epsilon } => Box::new(Shampoo::new(*accumulate, *epsilon, layout)?),
+            Self::Shampoo { accumulate, epsilon, power } => {
+                Box::new(Shampoo::new(*accumulate, *epsilon, *power, layout)?)
+            }
             Self::Muon { momentum, nesterov, polar, others } => {
                 Box::new(Muon::new(*momentum, *nesterov, *polar, *others, layout)?)
             }

@@ -32,7 +32,7 @@ impl OptimiserSpec {
             entry("rms-prop", "θ − η g/(√v + ε), v ← βv + (1 − β)g²", "B.prop6"),
             entry("signum", "m ← βm + (1 − β)g, θ − η sign(m)", "A.expAdam"),
             entry("lion", "θ − η (sign(β₁m + (1 − β₁)g) + decay·θ), m ← β₂m + (1 − β₂)g", "sign of a momentum"),
-            entry("shampoo", "W − η L^(−1/4) G R^(−1/4), L = ΣGGᵀ, R = ΣGᵀG, or not accumulated", "A.shampoo"),
+            entry("shampoo", "W − η L^(−a) G R^(−a), a = 1/4, L = ΣGGᵀ, R = ΣGᵀG, or not accumulated", "A.shampoo"),
             entry("muon", "M ← μM + G, W − η polar(M)", "A.modular, A.fig3"),
             entry(
                 "dual-acceleration",
@@ -91,8 +91,9 @@ impl OptimiserSpec {
             Self::RmsProp { decay: 0.9, epsilon: 1e-8 },
             Self::Signum { momentum: 0.9 },
             Self::Lion { beta1: 0.9, beta2: 0.99, weight_decay: 0.0 },
-            Self::Shampoo { accumulate: true, epsilon: 1e-6 },
-            Self::Shampoo { accumulate: false, epsilon: 0.0 },
+            Self::Shampoo { accumulate: true, epsilon: 1e-6, power: 0.25 },
+            Self::Shampoo { accumulate: true, epsilon: 1e-4, power: 0.5 },
+            Self::Shampoo { accumulate: false, epsilon: 0.0, power: 0.25 },
             muon(0.0, false, PolarMethod::Exact, OtherBlocks::Polar),
             muon(0.9, true, PolarMethod::NewtonSchulz { iterations: 5 }, OtherBlocks::Sign),
         ]);

@@ -53,7 +53,7 @@ impl OptimiserSpec {
             "rms-prop" => Self::RmsProp { decay: rms_decay(), epsilon: epsilon() },
             "signum" => Self::Signum { momentum: nine_tenths() },
             "lion" => Self::Lion { beta1: nine_tenths(), beta2: lion_memory(), weight_decay: 0.0 },
-            "shampoo" => Self::Shampoo { accumulate: true, epsilon: 0.0 },
+            "shampoo" => Self::Shampoo { accumulate: true, epsilon: 0.0, power: 0.25 },
             "muon" => {
                 Self::Muon { momentum: 0.0, nesterov: false, polar: PolarMethod::Exact, others: OtherBlocks::Polar }
             }

@@ -6,19 +6,21 @@ use crate::numeric::LogScaled;
 use crate::params::{Block, ParamLayout};
 use crate::schedules::StepContext;
 
-/// W⁺ = W − η L^{−1/4} G R^{−1/4} on every matrix block (A eq. 76).
+/// W⁺ = W − η L^{−a} G R^{−a} on every matrix block, a = 1/4 in A eq. 76.
 ///
 /// ```text
 /// accumulating   L ← L + G Gᵀ,  R ← R + Gᵀ G,  starting from ε I
 /// not            L = G Gᵀ, R = Gᵀ G, so that L^{−1/4} G R^{−1/4} = U Vᵀ, the polar factor (A eq. 77)
 /// ```
 ///
-/// Powers are of the pseudo-inverse: singular directions below rounding do not move. With accumulation off this is
+/// The implementation that A cites takes a = 1/2, whose steps shrink while L and R accumulate. Powers are of the
+/// pseudo-inverse: singular directions below rounding do not move. With accumulation off this is
 /// normalised steepest descent in the maximum of the blocks' spectral norms. L and R keep their scale apart, so tiny
 /// gradients accumulate exactly.
 pub(super) struct Shampoo {
     accumulate: bool,
     epsilon: f64,
+    power: f64,
     blocks: Vec<BlockState>,
 }
 
@@ -38,10 +40,12 @@ struct BlockState {
 }
 
 impl Shampoo {
-    pub fn new(accumulate: bool, epsilon: f64, layout: &ParamLayout) -> Result<Self, OptimiserError> {
+    pub fn new(accumulate: bool, epsilon: f64, power: f64, layout: &ParamLayout) -> Result<Self, OptimiserError> {
         super::require("shampoo", "epsilon", epsilon, "0 or more and finite", epsilon >= 0.0 && epsilon.is_finite())?;
+        let allowed = power > 0.0 && power.is_finite() && (accumulate || power == 0.25);
+        super::require("shampoo", "power", power, "above 0, and 0.25 where nothing accumulates", allowed)?;
         let blocks = layout.trainable().map(|block| BlockState::new(block, accumulate, epsilon)).collect();
-        Ok(Self { accumulate, epsilon, blocks })
+        Ok(Self { accumulate, epsilon, power, blocks })
     }
 }
 
@@ -90,24 +94,24 @@ impl BlockState {
         self.log_scale = scale;
     }
 
-    /// update = L^{−1/4} G R^{−1/4} in units of exp(ln scale of G − ½ ln scale of L).
-    fn precondition(&mut self, g: &[f64]) -> Result<(), OptimiserError> {
+    /// update = L^{−a} G R^{−a} in units of exp(ln scale of G − 2a ln scale of L).
+    fn precondition(&mut self, g: &[f64], power: f64) -> Result<(), OptimiserError> {
         let (rows, cols) = (self.block.rows, self.block.cols);
         self.left_eigen.factor(&self.left)?;
         self.right_eigen.factor(&self.right)?;
-        inverse_fourth_root(&self.left_eigen, &mut self.left_root);
-        inverse_fourth_root(&self.right_eigen, &mut self.right_root);
+        inverse_power(&self.left_eigen, power, &mut self.left_root);
+        inverse_power(&self.right_eigen, power, &mut self.right_root);
         matmul(&mut self.product, &self.left_root, g, rows, rows, cols);
         matmul(&mut self.update, &self.product, &self.right_root, rows, cols, cols);
         Ok(())
     }
 }
 
-/// The pseudo-inverse fourth root: eigenvalues below n ε λ_max count as zero.
-fn inverse_fourth_root(eigen: &Eigen, out: &mut [f64]) {
+/// A power of the pseudo-inverse: eigenvalues below n ε λ_max count as zero.
+fn inverse_power(eigen: &Eigen, power: f64, out: &mut [f64]) {
     let values = eigen.values();
     let floor = values.last().unwrap_or(&0.0) * values.len() as f64 * f64::EPSILON;
-    eigen.recompose(|value| if value > floor { value.powf(-0.25) } else { 0.0 }, out);
+    eigen.recompose(|value| if value > floor { value.powf(-power) } else { 0.0 }, out);
 }
 
 impl Optimiser for Shampoo {
@@ -130,8 +134,8 @@ impl Optimiser for Shampoo {
                 if state.log_scale == f64::NEG_INFINITY {
                     continue; // nothing but zeros so far
                 }
-                state.precondition(g)?;
-                super::step_factor(log_step, gradient.log_scale - 0.5 * state.log_scale)
+                state.precondition(g, self.power)?;
+                super::step_factor(log_step, gradient.log_scale - 2.0 * self.power * state.log_scale)
             };
             crate::linalg::add_scaled(&mut params[range], -factor, &state.update);
         }

@@ -149,6 +149,9 @@ pub enum OptimiserSpec {
         /// L and R start at ε I.
         #[serde(default)]
         epsilon: f64,
+        /// The power a of L^−a G R^−a; 1/4 in paper A, 1/2 in the implementation it cites.
+        #[serde(default = "quarter", skip_serializing_if = "is_quarter")]
+        power: f64,
     },
     /// Muon.
     Muon {
@@ -222,6 +225,14 @@ pub enum OptimiserSpec {
     /// (`layer1.weight`), a layer (`layer1`), a pattern (`layer*.weight`), a kind (`all`, `weights`, `biases`,
     /// `matrices`, `vectors`, `first`, `last`, `hidden`), several of these with `+` between them, or the `rest`.
     Blocks(IndexMap<String, OptimiserSpec>),
+}
+
+fn quarter() -> f64 {
+    0.25
+}
+
+fn is_quarter(power: &f64) -> bool {
+    *power == 0.25
 }
 
 pub(super) fn nine_tenths() -> f64 {

@@ -213,7 +213,7 @@ fn adam_agrees_with_the_textbook_recursion() {
 #[test]
 fn shampoo_without_accumulation_and_muon_step_along_the_polar_factor() {
     let layout = ParamLayout::new([("w", 5, 3)]).unwrap();
-    let specs = [OptimiserSpec::Shampoo { accumulate: false, epsilon: 0.0 }, "muon".parse().unwrap()];
+    let specs = [OptimiserSpec::Shampoo { accumulate: false, epsilon: 0.0, power: 0.25 }, "muon".parse().unwrap()];
     for spec in specs {
         for rank in [1, 3] {
             let mut g = vec![0.0; 15];
@@ -235,27 +235,31 @@ fn shampoo_without_accumulation_and_muon_step_along_the_polar_factor() {
 }
 
 #[test]
-fn accumulating_shampoo_agrees_with_the_pseudo_inverse_roots() {
-    // two steps on a 2×2 block, against L^{−1/4} G R^{−1/4} from eigendecompositions of plain sums
+fn accumulating_shampoo_agrees_with_the_pseudo_inverse_powers() {
+    // two steps on a 2×2 block, against L^−a G R^−a from eigendecompositions of plain sums
     let layout = ParamLayout::new([("w", 2, 2)]).unwrap();
-    let mut optimiser = OptimiserSpec::Shampoo { accumulate: true, epsilon: 0.0 }.build(&layout).unwrap();
-    let (mut params, mut expected) = (vec![0.0; 4], vec![0.0; 4]);
-    let (mut l, mut r) = (vec![0.0; 4], vec![0.0; 4]);
-    for (step, g) in [[1.0, 2.0, 0.5, -1.0], [0.3, -0.2, 0.9, 0.4]].iter().enumerate() {
-        let mut product = vec![0.0; 4];
-        crate::linalg::matmul_nt(&mut product, g, g, 2, 2, 2);
-        crate::linalg::add_scaled(&mut l, 1.0, &product);
-        crate::linalg::matmul_tn(&mut product, g, g, 2, 2, 2);
-        crate::linalg::add_scaled(&mut r, 1.0, &product);
-        let root = |m: &[f64]| crate::linalg::symmetric_function(m, 2, |x| x.powf(-0.25)).unwrap();
-        let mut half = vec![0.0; 4];
-        crate::linalg::matmul(&mut half, &root(&l), g, 2, 2, 2);
-        crate::linalg::matmul(&mut product, &half, &root(&r), 2, 2, 2);
-        crate::linalg::add_scaled(&mut expected, -0.1, &product);
-        let g = LogScaled { log_scale: 0.0, direction: g.to_vec() };
-        optimiser.step(&mut params, &g, &context(step as u64), 0.1f64.ln()).unwrap();
+    for power in [0.25, 0.5] {
+        let mut optimiser = OptimiserSpec::Shampoo { accumulate: true, epsilon: 0.0, power }.build(&layout).unwrap();
+        let (mut params, mut expected) = (vec![0.0; 4], vec![0.0; 4]);
+        let (mut l, mut r) = (vec![0.0; 4], vec![0.0; 4]);
+        for (step, g) in [[1.0, 2.0, 0.5, -1.0], [0.3, -0.2, 0.9, 0.4]].iter().enumerate() {
+            let mut product = vec![0.0; 4];
+            crate::linalg::matmul_nt(&mut product, g, g, 2, 2, 2);
+            crate::linalg::add_scaled(&mut l, 1.0, &product);
+            crate::linalg::matmul_tn(&mut product, g, g, 2, 2, 2);
+            crate::linalg::add_scaled(&mut r, 1.0, &product);
+            let root = |m: &[f64]| crate::linalg::symmetric_function(m, 2, |x| x.powf(-power)).unwrap();
+            let mut half = vec![0.0; 4];
+            crate::linalg::matmul(&mut half, &root(&l), g, 2, 2, 2);
+            crate::linalg::matmul(&mut product, &half, &root(&r), 2, 2, 2);
+            crate::linalg::add_scaled(&mut expected, -0.1, &product);
+            let g = LogScaled { log_scale: 0.0, direction: g.to_vec() };
+            optimiser.step(&mut params, &g, &context(step as u64), 0.1f64.ln()).unwrap();
+        }
+        assert!(params.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{power}: {params:?} {expected:?}");
     }
-    assert!(params.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{params:?} {expected:?}");
+    let without_memory = OptimiserSpec::Shampoo { accumulate: false, epsilon: 0.0, power: 0.5 };
+    assert!(without_memory.build(&layout).err().unwrap().to_string().contains("power"));
 }
 
 #[test]

@@ -1,0 +1,300 @@
+//! Paper D's convolutional network on all of MNIST, down to 10^-880 (D appendix J).
+
+use std::path::{Path, PathBuf};
+
+use limitpoint::certificates::Evidence;
+use limitpoint::engine::{Compute, Precision};
+use limitpoint::experiments::{
+    CertifyOptions, Part, RobustnessOptions, RunRecord, RunRobustness, certify_run, experiment_data, load_checkpoint,
+    load_weights, milestone_name, run_robustness, write_atomically,
+};
+use limitpoint::norms::NormSpec;
+use limitpoint::report::Sketch;
+use limitpoint::robustness::AttackSpec;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::material::{Material, claimed};
+use super::photographs::course;
+use super::reading::Reading;
+use super::{Exhibit, MadeOf};
+use crate::ClaimError;
+use crate::measures::layer_sizes;
+
+const EPOCHS: &str = "10,000 epochs of 600 steps take days on two cores: what has been reached is said run by run.";
+const LOSS: &[&str] = &["d-cnn"];
+
+pub(super) const EXHIBITS: [Exhibit; 6] = [
+    Exhibit {
+        id: "D.tab1",
+        shows: "Epochs, losses, margins and accuracies of five models on the way to a loss of 10^-880",
+        made_of: MadeOf::Runs { sets: LOSS, read: table_1 },
+        departures: &[
+            EPOCHS,
+            "τ is ours: how far weights are from a KKT point of the ℓ2 margin problem; print has no such number.",
+        ],
+    },
+    Exhibit {
+        id: "D.fig1",
+        shows: "Loss and margin of the convolutional network at a constant and at the loss-based rate, with and without biases",
+        made_of: MadeOf::Runs {
+            sets: &["d-cnn", "d-cnn-biased", "d-cnn-constant"],
+            read: |m| course(m, &["d-cnn", "d-cnn-biased", "d-cnn-constant"]),
+        },
+        departures: &[EPOCHS],
+    },
+    Exhibit {
+        id: "D.fig3",
+        shows: "Training accuracy and the margin over ‖θ‖⁴ at the constant rate",
+        made_of: MadeOf::Runs { sets: &["d-cnn-constant"], read: |m| course(m, &["d-cnn-constant"]) },
+        departures: &[EPOCHS],
+    },
+    Exhibit {
+        id: "D.fig4",
+        shows: "Training accuracy and the margin over ‖θ‖⁴ at the loss-based rate",
+        made_of: MadeOf::Runs { sets: &["d-cnn", "d-cnn-biased"], read: |m| course(m, &["d-cnn", "d-cnn-biased"]) },
+        departures: &[EPOCHS],
+    },
+    Exhibit {
+        id: "D.fig7",
+        shows: "Training and test accuracy while the margin grows, on MNIST and on CIFAR-10",
+        made_of: MadeOf::Runs { sets: &["d-cnn", "d-vgg16-loss"], read: figure_7 },
+        departures: &[EPOCHS, "Test accuracy is measured at the models of Table 1 and at the end of runs."],
+    },
+    Exhibit {
+        id: "D.fig8",
+        shows: "Robust accuracy of the five models against Carlini–Wagner attacks in ℓ2",
+        made_of: MadeOf::Runs { sets: LOSS, read: figure_8 },
+        departures: &[EPOCHS, "The first fifty images of the training and of the test set, where print takes all."],
+    },
+];
+
+/// The models of Table 1: words, log₁₀ of the summed loss that each is the first below, and print: epochs, log₁₀ of the mean
+/// loss, margin, test accuracy in per cent.
+const MODELS: [(&str, Option<f64>, [f64; 4]); 5] = [
+    ("model 1", Some(-5.221848749616356), [38.0, -10.04, 5.65e-5, 99.3]),
+    ("model 2", Some(-10.221848749616356), [75.0, -15.12, 9.50e-5, 99.3]),
+    ("model 3", Some(-15.221848749616356), [107.0, -20.07, 1.30e-4, 99.3]),
+    ("model 4", Some(-115.22184874961636), [935.0, -120.01, 4.61e-4, 99.2]),
+    ("model 5", None, [10_000.0, -881.51, 1.18e-3, 99.1]),
+];
+
+/// What weights on the way are like, in 64 bits on all images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Look {
+    epoch: f64,
+    log10_mean_loss: f64,
+    margin: f64,
+    accuracy: f64,
+    test_accuracy: f64,
+    /// Bounds of τ in ℓ2.
+    tau: Option<[f64; 2]>,
+}
+
+/// The folder of a run and the file of a model in it, if it has come so far.
+fn model(material: &Material, run: &RunRecord, level: Option<f64>) -> Option<(PathBuf, PathBuf)> {
+    let sweep = &material.sets.get("d-cnn")?.folder;
+    let folder =
+        Some(sweep.join(&run.name)).filter(|place| place.is_dir()).unwrap_or_else(|| claimed(sweep, &run.name));
+    let file = level.map_or_else(|| "final.safetensors".to_owned(), milestone_name);
+    let path = folder.join("checkpoints").join(file);
+    path.is_file().then_some((folder, path))
+}
+
+/// What was found out about weights, kept beside the sets of runs: it takes minutes.
+fn kept<T: Serialize + DeserializeOwned>(
+    material: &Material,
+    name: String,
+    make: impl FnOnce() -> Result<T, ClaimError>,
+) -> Result<T, ClaimError> {
+    let home = material.sets.get("d-cnn").and_then(|set| set.folder.parent()).unwrap_or(Path::new("."));
+    let path = home.join("looks").join(format!("{name}.json"));
+    if let Some(found) = std::fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str(&text).ok()) {
+        return Ok(found);
+    }
+    let made = make()?;
+    let failed = |reason: String| ClaimError::Ended { what: format!("{} cannot be kept", path.display()), reason };
+    std::fs::create_dir_all(home.join("looks")).map_err(|error| failed(error.to_string()))?;
+    let text = serde_json::to_string_pretty(&made).map_err(|error| failed(error.to_string()))?;
+    write_atomically(&path, text.as_bytes()).map_err(|error| failed(error.to_string()))?;
+    Ok(made)
+}
+
+fn look(material: &Material, run: &RunRecord, (folder, path): &(PathBuf, PathBuf)) -> Result<Look, ClaimError> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    kept(material, format!("{}-{name}", run.name), || {
+        let missing = || ClaimError::Ended { what: run.name.clone(), reason: "is no run of this set".into() };
+        let task = material.task("d-cnn", run).ok_or_else(missing)?;
+        let data_folder = material.data_folder.as_deref();
+        let split = experiment_data(&task.recipe, Some(run.seed), data_folder)?.0;
+        let mut setup = task.setup()?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        setup.compute = Compute { threads, precision: Precision::F64 };
+        let mut objective = setup.objective(&split.train)?;
+        let weights = load_weights(path, objective.layout()).map_err(limitpoint::experiments::RunError::from)?;
+        let step = load_checkpoint(path).map_err(limitpoint::experiments::RunError::from)?.step;
+        let log_loss = objective.forward(&weights).log_loss();
+        let smallest = objective.margins().iter().copied().fold(f64::INFINITY, f64::min);
+        let product: f64 = layer_sizes(&weights, objective.layout()).iter().product();
+        let accuracy = objective.accuracy();
+        drop(objective);
+        let test_accuracy = match &split.test {
+            Some(test) => {
+                let mut objective = setup.objective(test)?;
+                objective.forward(&weights);
+                objective.accuracy()
+            }
+            None => f64::NAN,
+        };
+        let options = CertifyOptions {
+            norm: Some(NormSpec::L2),
+            tolerances: Default::default(),
+            weights: Some(path.clone()),
+            data_folder: data_folder.map(Path::to_path_buf),
+        };
+        let tau = match certify_run(folder, &options)?.evidence {
+            Evidence::Stationarity(found) => Some([found.tau.lo, found.tau.hi]),
+            _ => None,
+        };
+        Ok(Look {
+            epoch: step as f64 / 600.0,
+            log10_mean_loss: (log_loss - (split.train.len() as f64).ln()) / std::f64::consts::LN_10,
+            margin: smallest / product,
+            accuracy,
+            test_accuracy,
+            tau,
+        })
+    })
+}
+
+/// Looks at a model over all runs that have come so far.
+fn looks(material: &Material, level: Option<f64>) -> Result<Vec<Look>, ClaimError> {
+    let runs = material.runs("d-cnn").filter_map(|run| Some((run, model(material, run, level)?)));
+    runs.map(|(run, place)| look(material, run, &place)).collect()
+}
+
+fn table_1(material: &Material) -> Result<Reading, ClaimError> {
+    let mut reading = Reading::default();
+    let mut missing = Vec::new();
+    for (words, level, [epochs, loss, margin, accuracy]) in MODELS {
+        let found = looks(material, level)?;
+        if found.is_empty() {
+            missing.push(words);
+        }
+        let mut row = |what: &str, printed: Option<f64>, value: fn(&Look) -> f64| {
+            let values: Vec<f64> = found.iter().map(value).collect();
+            reading.row(format!("{words}: {what}"), printed.map(|printed| [printed, 0.0]), &values);
+        };
+        row("epochs", Some(epochs), |look| look.epoch);
+        row("log₁₀ of the mean loss", Some(loss), |look| look.log10_mean_loss);
+        row("margin over the product of norms", Some(margin), |look| look.margin);
+        row("training accuracy in per cent", Some(100.0), |look| 100.0 * look.accuracy);
+        row("test accuracy in per cent", Some(accuracy), |look| 100.0 * look.test_accuracy);
+        if found.iter().all(|look| look.tau.is_some()) {
+            row("τ in ℓ2, at most", None, |look| look.tau.map_or(f64::NAN, |[_, high]| high));
+        }
+    }
+    if !missing.is_empty() {
+        reading.say(format!("No run has come to {} yet.", missing.join(", ")));
+    }
+    let begun: Vec<String> = material
+        .runs("d-cnn")
+        .map(|run| {
+            let (epoch, loss) =
+                (run.metrics.last("epoch").unwrap_or(0.0), run.metrics.last("log10_loss").unwrap_or(f64::NAN));
+            format!(
+                "seed {} was last measured after {epoch} epochs at a mean loss of 10^{:.2}",
+                run.seed,
+                loss - 60_000f64.log10()
+            )
+        })
+        .collect();
+    reading.say(format!("{}.", if begun.is_empty() { "Nothing was run".into() } else { begun.join("; ") }));
+    Ok(reading)
+}
+
+fn figure_7(material: &Material) -> Result<Reading, ClaimError> {
+    let mut reading = Reading::default();
+    let mut points = Vec::new();
+    for (words, level, printed) in MODELS {
+        let found = looks(material, level)?;
+        points.extend(found.iter().map(|look| [look.epoch, look.test_accuracy]));
+        let values: Vec<f64> = found.iter().map(|look| 100.0 * look.test_accuracy).collect();
+        reading.row(format!("MNIST, {words}: test accuracy in per cent"), Some([printed[3], 0.0]), &values);
+    }
+    if !points.is_empty() {
+        let sketch =
+            Sketch::new("accuracy", "MNIST, models of Table 1", "epoch", "test accuracy").logarithmic(true, false);
+        reading.figure(sketch.curve("test accuracy", points));
+    }
+    let photographs: Vec<f64> =
+        material.finished("d-vgg16-loss", "gradient").filter_map(|run| run.test_accuracy).collect();
+    reading.row(
+        "CIFAR-10 (recompressed): final test accuracy in per cent",
+        None,
+        &photographs.iter().map(|share| 100.0 * share).collect::<Vec<_>>(),
+    );
+    Ok(reading)
+}
+
+fn figure_8(material: &Material) -> Result<Reading, ClaimError> {
+    let mut reading = Reading::default();
+    let mut medians = Vec::new();
+    for part in [Part::Train, Part::Test] {
+        let title = if part == Part::Train { "Training images" } else { "Test images" };
+        let mut sketch =
+            Sketch::new(&format!("{part:?}").to_lowercase(), title, "ε", "robust accuracy against Carlini–Wagner");
+        for (words, level, _) in MODELS {
+            let Some((run, place)) = material.runs("d-cnn").find_map(|run| Some((run, model(material, run, level)?)))
+            else {
+                continue;
+            };
+            let found = attacked(material, run, &place)?;
+            let Some(found) = found.into_iter().find(|found| found.part == part) else { continue };
+            let mut distances: Vec<f64> = found.profile.examples.iter().map(|bracket| bracket.nearest()).collect();
+            distances.sort_by(f64::total_cmp);
+            let count = distances.len() as f64;
+            let curve = distances.iter().enumerate().map(|(k, distance)| [*distance, 1.0 - (k as f64 + 1.0) / count]);
+            sketch = sketch.curve(words, curve.filter(|point| point[0].is_finite()).collect());
+            let median = distances.get(distances.len() / 2).copied().unwrap_or(f64::NAN);
+            medians.push(format!("{words} {} {median:.3}", title.to_lowercase()));
+            let above = found.profile.examples.iter().filter(|bracket| bracket.certified > bracket.nearest()).count();
+            reading.row(format!("{words}, {}: median ℓ2 distance of attacks", title.to_lowercase()), None, &[median]);
+            reading.row(
+                format!("{words}, {}: certified radii above an attack", title.to_lowercase()),
+                None,
+                &[above as f64],
+            );
+        }
+        if !sketch.curves.is_empty() {
+            reading.figure(sketch);
+        }
+    }
+    reading.say(if medians.is_empty() {
+        "No model has been reached yet.".to_owned()
+    } else {
+        format!("Medians: {}.", medians.join("; "))
+    });
+    Ok(reading)
+}
+
+/// Attacks and certified radii of the first fifty images of either part.
+fn attacked(
+    material: &Material,
+    run: &RunRecord,
+    (folder, path): &(PathBuf, PathBuf),
+) -> Result<Vec<RunRobustness>, ClaimError> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    kept(material, format!("{}-{name}-attacks", run.name), || {
+        let attack: AttackSpec = "carlini-wagner".parse()?;
+        let options = RobustnessOptions {
+            attacks: vec![attack],
+            parts: vec![Part::Train, Part::Test],
+            count: Some(50),
+            bounds: None,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            data_folder: material.data_folder.clone(),
+        };
+        Ok(run_robustness(folder, Some(path), &options)?)
+    })
+}
