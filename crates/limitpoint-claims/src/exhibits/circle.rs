@@ -279,8 +279,8 @@ fn figure_11(material: &Material) -> Result<Reading, ClaimError> {
     let mut words = Vec::new();
     for name in ["hyp", "gradient", "cube"] {
         let Some(run) = material.finished("c-deep-printed", name).find(|run| run.seed == 42) else { continue };
-        let Some(map) = &run.portrait.decision else { continue };
-        let scores = around(map);
+        let (layout, weights) = material.weights("c-deep-printed", run, "final.safetensors")?;
+        let scores = around(&layout, &weights);
         let changes = scores.iter().zip(scores.iter().cycle().skip(1)).filter(|(a, b)| a[1] * b[1] < 0.0).count();
         words.push(format!("{name} {changes}"));
         sketch = sketch.curve(name, scores);
@@ -290,19 +290,20 @@ fn figure_11(material: &Material) -> Result<Reading, ClaimError> {
     Ok(reading)
 }
 
-/// Scores at 360 angles, from the points of a portrait's grid nearest to radius 0.9, over the largest of them.
-fn around(map: &limitpoint::experiments::DecisionMap) -> Vec<[f64; 2]> {
-    let nearest = |grid: &[f64], value: f64| {
-        let apart = |place: &usize| (grid[*place] - value).abs();
-        (0..grid.len()).min_by(|a, b| apart(a).total_cmp(&apart(b))).unwrap_or(0)
+/// Scores of a dense ReLU network with two inputs and one output at 360 angles, over the largest of them.
+fn around(layout: &limitpoint::params::ParamLayout, weights: &[f64]) -> Vec<[f64; 2]> {
+    let last = layout.weights().count();
+    let score = |angle: f64| {
+        let mut values = vec![angle.cos(), angle.sin()];
+        for (number, block) in layout.weights().enumerate() {
+            let rows = weights[block.range()].chunks_exact(block.cols);
+            let sums = rows.map(|row| row.iter().zip(&values).map(|(w, x)| w * x).sum::<f64>());
+            values = sums.map(|sum| if number + 1 < last { sum.max(0.0) } else { sum }).collect();
+        }
+        values.first().copied().unwrap_or(f64::NAN)
     };
-    let mut points: Vec<[f64; 2]> = (0..360)
-        .map(|k| {
-            let angle = std::f64::consts::TAU * f64::from(k) / 360.0;
-            let (i, j) = (nearest(&map.x, 0.9 * angle.cos()), nearest(&map.y, 0.9 * angle.sin()));
-            [angle, map.scores[j][i]]
-        })
-        .collect();
+    let angles = (0..360).map(|k| std::f64::consts::TAU * f64::from(k) / 360.0);
+    let mut points: Vec<[f64; 2]> = angles.map(|angle| [angle, score(angle)]).collect();
     let most = points.iter().map(|point| point[1].abs()).fold(f64::MIN_POSITIVE, f64::max);
     points.iter_mut().for_each(|point| point[1] /= most);
     points

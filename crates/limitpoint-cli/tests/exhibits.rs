@@ -1,0 +1,89 @@
+//! Figures and tables of the papers in the papers' own settings: planned, made, read, and checked from their weights.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+mod home;
+mod program;
+use home::Home;
+use program::{limitpoint, stderr, stdout};
+
+#[test]
+fn a_plan_says_what_every_exhibit_takes_and_starts_nothing() {
+    let home = Home::new("plan");
+    let out = home.path("out");
+    let output = limitpoint(&["reproduce", "--scale", "paper", "--plan", "--format", "json", "--out", &out]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let plan: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let sets = plan["sets"].as_array().unwrap();
+    let of = |name: &str| sets.iter().find(|set| set["set"] == name).unwrap();
+    assert_eq!(of("d-cnn")["runs"], 10);
+    assert!(of("d-cnn")["hours"].as_f64().unwrap() > of("c-circle-lambda")["hours"].as_f64().unwrap());
+    assert!(sets.iter().all(|set| set["bytes_a_run"].as_f64().unwrap() > 0.0));
+    assert!(!Path::new(&out).exists());
+}
+
+#[test]
+fn what_belongs_to_the_papers_scale_is_refused_elsewhere() {
+    for option in [&["--plan"][..], &["--read"], &["--for", "1s"]] {
+        let output = limitpoint(&[&["reproduce", "B.ex2"], option].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("--scale paper"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn an_exhibit_is_made_read_in_part_and_checked_and_a_changed_number_is_found() {
+    let home = Home::new("exhibit");
+    let out = home.path("out");
+    // of the three sets of C.fig7 only the shortest
+    let sweep = ["sweep", "c-circle-long", "stop.steps=1000", "--out", &format!("{out}/c-circle-short")];
+    assert_eq!(limitpoint(&sweep).status.code(), Some(0));
+    let worked = limitpoint(&["worker", &format!("{out}/c-circle-short"), "--quiet"]);
+    assert_eq!(worked.status.code(), Some(0), "{}", stderr(&worked));
+    let read = limitpoint(&["reproduce", "C.fig7", "B.fig1", "--scale", "paper", "--read", "--out", &out]);
+    assert_eq!(read.status.code(), Some(0), "{}", stderr(&read));
+    let text = stdout(&read);
+    assert!(text.contains("C.fig7   in part") && text.contains("12 of   66 runs"), "{text}");
+    assert!(text.contains("B.fig1   complete"), "{text}");
+    let page = std::fs::read_to_string(format!("{out}/records/C.fig7.md")).unwrap();
+    assert!(page.contains("cube-10 ") && page.contains("12 of 12 runs finished, 6 of 6 seeds"), "{page}");
+    let index = std::fs::read_to_string(format!("{out}/records/README.md")).unwrap();
+    assert!(index.contains("| [C.fig7](C.fig7.md) |") && index.contains("| C.tab9 |"), "{index}");
+    assert!(Path::new(&format!("{out}/records/C.fig7-c-circle-short-cube-10.svg")).exists());
+    let record = format!("{out}/records/C.fig7.json");
+    let checked = limitpoint(&["check", &record]);
+    assert_eq!(checked.status.code(), Some(0), "{}", stderr(&checked));
+    assert!(stdout(&checked).contains("12 runs recomputed") && stdout(&checked).contains("every number agrees"));
+    let text = std::fs::read_to_string(&record).unwrap();
+    let place = text.find("\"l2\": ").unwrap() + 6;
+    let mut changed = text.clone();
+    let digit = changed[place..].find(|letter: char| ('1'..='8').contains(&letter)).unwrap() + place;
+    let other = char::from(text.as_bytes()[digit] + 1).to_string();
+    changed.replace_range(digit..=digit, &other);
+    std::fs::write(&record, changed).unwrap();
+    let found = limitpoint(&["check", &record]);
+    assert_eq!(found.status.code(), Some(3), "{}", stdout(&found));
+    assert!(stdout(&found).contains("the margin in l2"), "{}", stdout(&found));
+}
+
+#[test]
+fn the_exhibits_of_this_repository_agree_with_their_weights() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproduction");
+    // a crate that is built outside its repository has none
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let records: Vec<String> = entries
+        .map(|entry| entry.unwrap().path())
+        // those on images need images, which are not in the repository
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("C.tab")))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+        .filter(|path| !["C.tab1.json", "C.tab9.json", "C.tab10.json"].iter().any(|name| path.ends_with(name)))
+        .map(|path| path.display().to_string())
+        .collect();
+    assert!(records.len() >= 7, "{records:?}");
+    let mut words = vec!["check"];
+    words.extend(records.iter().map(String::as_str));
+    let output = limitpoint(&words);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+}
