@@ -127,7 +127,7 @@ fn order(id: &str) -> (String, u32) {
 /// ```
 /// use limitpoint_claims::find_exhibits;
 /// assert_eq!(find_exhibits("D").unwrap().len(), 9);
-/// assert!(find_exhibits("D.fig99").is_none());
+/// assert!(find_exhibits("D.thm4.1").is_none()); // a claim, no figure
 /// ```
 pub fn find_exhibits(id: &str) -> Option<Vec<Exhibit>> {
     let known = if id == "D.tabl1" { "D.tab1" } else { id };
