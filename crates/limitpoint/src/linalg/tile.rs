@@ -163,7 +163,7 @@ macro_rules! row_groups {
 
 mod gathered;
 
-pub use gathered::{Columns as GatheredColumns, FinishRows, Gather, gathered};
+pub use gathered::{Begin, Columns as GatheredColumns, FinishRows, Gather, gathered};
 
 /// These panels one by one, but the last two together where the last is a lonely register.
 pub fn in_passes<T: Real>(b: &Panels<T>, panels: Range<usize>) -> impl Iterator<Item = Range<usize>> {

@@ -25,7 +25,7 @@ mod shards;
 mod signals;
 mod sparse;
 mod tail;
-mod target;
+pub(super) mod target;
 
 use std::ops::Range;
 use std::sync::Arc;

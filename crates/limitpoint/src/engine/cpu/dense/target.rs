@@ -10,9 +10,9 @@ use crate::linalg::tile::{Finish, Tile};
 use crate::linalg::{Panels, Real};
 use crate::params::Update;
 
-/// Where the gradient of a layer's weights goes, row-major.
+/// Where the gradient of weights goes, in their order.
 #[derive(Clone, Copy)]
-pub(super) enum Target<'a, T> {
+pub(in crate::engine::cpu) enum Target<'a, T> {
     /// It is written here.
     Gradient(*mut f64),
     /// The weights make a move with it.
@@ -25,7 +25,7 @@ unsafe impl<T> Sync for Target<'_, T> {}
 
 /// A move of weights while their gradient is made.
 #[derive(Clone, Copy)]
-pub(super) struct Step<'a, T> {
+pub(in crate::engine::cpu) struct Step<'a, T> {
     pub weights: *mut f64,
     pub update: Update,
     /// Told of what is not zero.
@@ -64,7 +64,7 @@ impl<T: Real> Target<'_, T> {
 
 /// Whether an entry of a gradient was not zero.
 #[derive(Default)]
-pub(super) struct Seen(AtomicBool);
+pub(in crate::engine::cpu) struct Seen(AtomicBool);
 
 impl Seen {
     /// Looks at these entries, unless there is nothing left to find.

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::convolution::{Activated, Masked};
 use super::field::Frame;
+use super::products::{Activated, Masked};
 use crate::engine::cpu::dense::curves::{Curve, with_curve};
 use crate::linalg::Real;
 use crate::models::{Activation, Pooling, Window};
@@ -38,8 +38,7 @@ impl PoolMap {
         let (stride, step) = (self.window.stride, self.window.stride * self.input.stride);
         for n in examples {
             for y in 0..self.output.height {
-                let (mut from, mut to) =
-                    (self.input.at(n, (y * stride) as isize, 0), self.output.at(n, y as isize, 0));
+                let (mut from, mut to) = (self.input.at(n, (y * stride) as isize, 0), self.output.at(n, y as isize, 0));
                 for _ in 0..self.output.width {
                     take(from, to);
                     (from, to) = (from + step, to + self.output.stride);
