@@ -55,6 +55,27 @@ impl<'a, T: Real> Columns<'a, T> {
     }
 }
 
+/// Where the sums of a product lie, a line of the cache or two of columns after the other.
+#[derive(Clone, Copy)]
+pub struct Lines<T> {
+    /// The first sum.
+    pub start: *mut T,
+    /// Rows of a line.
+    pub rows: usize,
+}
+
+impl<T> Lines<T> {
+    /// Columns of a line, a multiple of the numbers in any register.
+    pub const COLUMNS: usize = 16;
+
+    /// A row of a column, which is the first of a register.
+    #[inline(always)]
+    pub fn at(&self, row: usize, column: usize) -> *mut T {
+        let line = (column / Self::COLUMNS * self.rows + row) * Self::COLUMNS;
+        self.start.wrapping_add(line + column % Self::COLUMNS)
+    }
+}
+
 /// What sums begin with.
 #[derive(Clone, Copy)]
 pub enum Begin<T> {
@@ -62,8 +83,8 @@ pub enum Begin<T> {
     Zeros,
     /// One number for every column.
     Bias(*const T),
-    /// What lies here, this many numbers from one row to the next.
-    Sums(*const T, usize),
+    /// What is there.
+    Sums(Lines<T>),
 }
 
 /// What becomes of finished rows.
@@ -147,7 +168,7 @@ pub unsafe fn gathered<T: Real, S: Simd, F: FinishRows<T>>(
                         _ if from > 0 => T::load::<S>(at(r, v)),
                         Begin::Zeros => T::splat(simd, T::default()),
                         Begin::Bias(bias) => T::load::<S>(bias.add(first + v * lanes)),
-                        Begin::Sums(sums, apart) => T::load::<S>(sums.add((row + r) * apart + first + v * lanes)),
+                        Begin::Sums(sums) => T::load::<S>(sums.at(row + r, first + v * lanes)),
                     };
                     let mut tile: Tile<T, S, R, NV> = std::array::from_fn(|r| std::array::from_fn(|v| sum(r, v)));
                     let own: [*const T; R] = std::array::from_fn(|r| a.source.add(a.rows[row + r] as usize));

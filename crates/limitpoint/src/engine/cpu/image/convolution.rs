@@ -9,7 +9,7 @@ use super::meets::{Class, Meeting, backward, classes, forward, meetings};
 use super::products::{Activated, Masked, Run, StoreActivated, StoreMasked, StoreRows};
 use crate::engine::cpu::dense::raw::Scratch;
 use crate::engine::cpu::dense::target::Target;
-use crate::linalg::tile::{Begin, Gather, GatheredColumns};
+use crate::linalg::tile::{Begin, Gather, GatheredColumns, Lines};
 use crate::linalg::{Aligned, Panels, Real, Team, lanes};
 use crate::models::Window;
 
@@ -21,8 +21,9 @@ const PIXELS: usize = 512;
 const SMALL: usize = 256 << 10;
 const SLICES: usize = 16;
 
-/// Channels, and outputs, whose weights are turned together: a line of the cache.
-const LINE: usize = 16;
+/// Outputs whose weights are turned together, and channels.
+const LINE: usize = Lines::<f64>::COLUMNS;
+const CHANNELS: usize = 64;
 
 /// Where the parameters of a layer lie among all.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +54,7 @@ pub(super) struct Conv<T: Real> {
     /// Pixels of `block` examples by the entries of the kernel that they meet.
     meetings: Vec<Meeting>,
     block: usize,
-    /// The gradient, (i, j, c) × output channels, in parts that are yet to be added up.
+    /// The gradient, (i, j, c) × output channels, line by line, in parts that are yet to be added up.
     gradient: Aligned<T>,
     slices: usize,
 }
@@ -89,7 +90,7 @@ impl<T: Real> Conv<T> {
             bias: Aligned::zeros(output.stride.next_multiple_of(lanes::<T>())),
             meetings: meetings(&window, &input, &output, block),
             block,
-            gradient: Aligned::zeros(slices * entries.len() * output.stride),
+            gradient: Aligned::zeros(slices * entries.len() * output.stride.next_multiple_of(LINE)),
             slices,
             entries,
         }
@@ -110,9 +111,9 @@ impl<T: Real> Conv<T> {
     fn each_pair(&self, team: &Team, worker: usize, mut take: impl FnMut(usize, usize)) {
         let (channels, outputs) = (self.input.channels, self.output.channels);
         for line in team.share(worker, outputs.div_ceil(LINE)) {
-            for first in (0..channels).step_by(LINE) {
+            for first in (0..channels).step_by(CHANNELS) {
                 for o in line * LINE..((line + 1) * LINE).min(outputs) {
-                    for c in first..(first + LINE).min(channels) {
+                    for c in first..(first + CHANNELS).min(channels) {
                         take(o, c);
                     }
                 }
@@ -194,15 +195,20 @@ impl<T: Real> Conv<T> {
         waiting: *mut T,
     ) {
         let (all, start) = (self.entries.len(), self.gradient.as_ptr().cast_mut());
+        let lines = |part: usize| Lines { start: start.wrapping_add(part * self.part_length()), rows: all };
         if self.slices == 1 {
             let rows = parts.start * 8..(parts.end * 8).min(all);
-            return self.gradient_rows(arch, rows, 0..examples, images, start, waiting);
+            return self.gradient_rows(arch, rows, 0..examples, images, lines(0), waiting);
         }
         for part in parts {
             let own = examples * part / self.slices..examples * (part + 1) / self.slices;
-            let to = start.wrapping_add(part * all * self.output.stride);
-            self.gradient_rows(arch, 0..all, own, images, to, waiting);
+            self.gradient_rows(arch, 0..all, own, images, lines(part), waiting);
         }
+    }
+
+    /// Numbers of a part of the gradient.
+    fn part_length(&self) -> usize {
+        self.gradient.len() / self.slices
     }
 
     /// These rows of the kernel's gradient over these images, (i, j, c) × output channels, into `to`, block by block.
@@ -212,20 +218,22 @@ impl<T: Real> Conv<T> {
         rows: Range<usize>,
         examples: Range<usize>,
         (input, signals): (*const T, *const T),
-        to: *mut T,
+        to: Lines<T>,
         waiting: *mut T,
     ) {
         let stride = self.output.stride;
         if examples.is_empty() {
-            // SAFETY: these rows are this thread's.
-            unsafe { std::slice::from_raw_parts_mut(to.add(rows.start * stride), rows.len() * stride) }
-                .fill(T::default());
+            for column in (0..stride).step_by(LINE) {
+                // SAFETY: these rows are this thread's.
+                unsafe { std::slice::from_raw_parts_mut(to.at(rows.start, column), rows.len() * LINE) }
+                    .fill(T::default());
+            }
         }
         for first in examples.clone().step_by(self.block) {
             let count = self.block.min(examples.end - first);
             let source = input.wrapping_add(first * self.input.len());
             let start = signals.wrapping_add(first * self.output.len());
-            let begin = if first == examples.start { Begin::Zeros } else { Begin::Sums(to.cast_const(), stride) };
+            let begin = if first == examples.start { Begin::Zeros } else { Begin::Sums(to) };
             for meeting in &self.meetings {
                 let steps = ..meeting.pixels * count;
                 Run {
@@ -234,7 +242,7 @@ impl<T: Real> Conv<T> {
                     b: GatheredColumns::at(start, &meeting.places[steps], stride),
                     begin,
                     waiting,
-                    finish: StoreRows { to, stride },
+                    finish: StoreRows(to),
                 }
                 .on(arch);
             }
@@ -274,7 +282,8 @@ impl<T: Real> Conv<T> {
     unsafe fn unpack_line(&self, line: Range<usize>, target: Target<'_, T>) {
         /// Numbers of an output that are handed over together.
         const CHUNK: usize = 256;
-        let (channels, stride, each) = (self.input.channels, self.output.stride, self.entries.len());
+        let (channels, each) = (self.input.channels, self.entries.len());
+        let start = line.start * each;
         let mut turned = Scratch([[T::default(); CHUNK]; LINE]);
         // in the order of the parameters entries of the kernel lie side by side, channel after channel
         let (mut c, mut row) = (0, 0);
@@ -283,7 +292,7 @@ impl<T: Real> Conv<T> {
             for k in 0..count {
                 let mut sums = [T::default(); LINE];
                 for part in 0..self.slices {
-                    let values = &self.gradient[(part * each + row) * stride + line.start..][..line.len()];
+                    let values = &self.gradient[part * self.part_length() + start + row * LINE..][..LINE];
                     sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += *value);
                 }
                 sums.iter().zip(&mut turned.0).for_each(|(sum, row)| row[k] = *sum);

@@ -17,6 +17,7 @@ mod meets;
 mod plain;
 mod pool;
 mod products;
+mod stages;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub use self::plain::{ImageMap, image_maps};
 use self::plain::{Plain, Weighed};
 use self::pool::{PoolMap, Slopes};
 use self::products::{Activated, Masked, waiting_length};
+use self::stages::{Stage, passes, stages};
 use super::DenseNetwork;
 use super::dense::make_shared;
 use super::dense::raw::RawPanels;
@@ -44,13 +46,6 @@ use crate::params::{At, Parameters, Update};
 
 /// Most bytes of the images that are held at once.
 const BYTES: usize = 512 << 20;
-
-/// Examples that a thread takes through layers of images together: enough for the weights of a layer to be used well,
-/// few enough for the images to stay in the cache.
-const TOGETHER: usize = 16;
-
-/// Bytes of a kernel from which on it is passed once by all examples of a thread, since no cache would keep it.
-const LARGE: usize = 2 << 20;
 
 /// A layer and the images it gives.
 struct Link<T: Real> {
@@ -97,8 +92,7 @@ pub struct ImageNetwork<T: Real> {
     frame: Frame,
     input: Aligned<T>,
     links: Vec<Link<T>>,
-    /// Layers that go together, and the examples that do.
-    stages: Vec<(Range<usize>, usize)>,
+    stages: Vec<Stage>,
     tail: DenseNetwork<T>,
     /// Where the parameters of the tail begin.
     dense: usize,
@@ -317,29 +311,6 @@ impl<T: Real> ImageNetwork<T> {
             }
         });
     }
-}
-
-/// Layers that go together: with few examples at a time up to the first that has a large kernel, with all from there on.
-fn stages<T: Real>(links: &[Link<T>]) -> Vec<(Range<usize>, usize)> {
-    let large = |link: &Link<T>| matches!(&link.node, Node::Conv(conv) if conv.bytes() > LARGE);
-    let first = links.iter().position(large).unwrap_or(links.len());
-    let stages = [(0..first, TOGETHER), (first..links.len(), usize::MAX)];
-    // without layers of images there are images to load all the same
-    stages
-        .into_iter()
-        .filter(|(layers, together)| !layers.is_empty() || (links.is_empty() && *together == TOGETHER))
-        .collect()
-}
-
-/// Examples and the layers they go through, stage by stage, a few at a time.
-fn passes<'a>(
-    examples: Range<usize>,
-    stages: impl IntoIterator<Item = &'a (Range<usize>, usize)>,
-) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
-    stages.into_iter().flat_map(move |(layers, together)| {
-        let (end, together) = (examples.end, (*together).min(examples.len()).max(1));
-        examples.clone().step_by(together).map(move |first| (first..(first + together).min(end), layers.clone()))
-    })
 }
 
 // SAFETY: the addresses inside belong to the network.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::engine::cpu::dense::curves::{Curve, with_curve};
-use crate::linalg::tile::{Begin, FinishRows, Gather, GatheredColumns, Tile, gathered};
+use crate::linalg::tile::{Begin, FinishRows, Gather, GatheredColumns, Lines, Tile, gathered};
 use crate::linalg::{PANEL_VECTORS, Real, lanes};
 use crate::models::Activation;
 
@@ -62,16 +62,16 @@ impl<T: Real, F: FinishRows<T>> WithSimd for Run<'_, T, F> {
     }
 }
 
-/// Calls `put` with every register of a tile and where it lies: so far from the place of its row.
+/// Calls `put` with every register of a tile and where it lies, from column `first` on of the pixels at these places.
 #[inline(always)]
 fn each_register<T: Real, S: Simd, const R: usize, const NV: usize>(
     tile: Tile<T, S, R, NV>,
     first: usize,
-    place: impl Fn(usize) -> usize,
+    places: &[u32],
     put: impl Fn(usize, T::Vector<S>),
 ) {
-    for (r, registers) in tile.iter().enumerate() {
-        let start = place(r) + first;
+    for (registers, place) in tile.iter().zip(places) {
+        let start = *place as usize + first;
         for (v, register) in registers.iter().enumerate() {
             put(start + v * T::lanes::<S>(), *register);
         }
@@ -93,12 +93,12 @@ impl<T: Real> FinishRows<T> for StoreActivated<'_, T> {
         first: usize,
         tile: Tile<T, S, R, NV>,
     ) {
-        let (to, place) = (self.to, |r: usize| self.places[row + r] as usize);
+        let (to, places) = (self.to, &self.places[row..row + R]);
         with_curve!(to.activation, |curve| {
             each_register::<T, S, R, NV>(
                 tile,
                 first,
-                place,
+                places,
                 #[inline(always)]
                 // SAFETY: a pixel is whole registers.
                 |at, z| unsafe {
@@ -127,12 +127,12 @@ impl<T: Real> FinishRows<T> for StoreMasked<'_, T> {
         first: usize,
         tile: Tile<T, S, R, NV>,
     ) {
-        let (to, place) = (self.to, |r: usize| self.places[row + r] as usize);
+        let (to, places) = (self.to, &self.places[row..row + R]);
         with_curve!(to.activation, |curve| {
             each_register::<T, S, R, NV>(
                 tile,
                 first,
-                place,
+                places,
                 #[inline(always)]
                 // SAFETY: a pixel is whole registers.
                 |at, signal| unsafe {
@@ -144,11 +144,8 @@ impl<T: Real> FinishRows<T> for StoreMasked<'_, T> {
     }
 }
 
-/// Rows of a gradient, `stride` numbers each.
-pub(super) struct StoreRows<T> {
-    pub to: *mut T,
-    pub stride: usize,
-}
+/// Rows of a gradient.
+pub(super) struct StoreRows<T>(pub Lines<T>);
 
 impl<T: Real> FinishRows<T> for StoreRows<T> {
     #[inline(always)]
@@ -159,13 +156,11 @@ impl<T: Real> FinishRows<T> for StoreRows<T> {
         first: usize,
         tile: Tile<T, S, R, NV>,
     ) {
-        each_register::<T, S, R, NV>(
-            tile,
-            first,
-            |r| (row + r) * self.stride,
-            #[inline(always)]
-            // SAFETY: the gradient has these rows of whole registers.
-            |at, sum| unsafe { T::store::<S>(self.to.add(at), sum) },
-        );
+        for (r, registers) in tile.iter().enumerate() {
+            for (v, sum) in registers.iter().enumerate() {
+                // SAFETY: the gradient has these rows of whole registers.
+                unsafe { T::store::<S>(self.0.at(row + r, first + v * T::lanes::<S>()), *sum) };
+            }
+        }
     }
 }
