@@ -149,7 +149,8 @@ fn waiting_length<T: Real>(chain: &Chain, examples: usize) -> usize {
         true => stage.outputs * stage.inputs.next_multiple_of(PANEL_VECTORS * lanes::<T>()),
         false => 0,
     };
-    let unfinished = |stage| sums(stage).max(stage.outputs * Waiting::<T>::row_length(lanes::<T>()));
+    // of the signals and of the weight gradient, which one thread may make while another is not done with the signals
+    let unfinished = |stage: &Stage| stage.outputs * Waiting::<T>::row_length(lanes::<T>()) + sums(stage);
     chain.stages.iter().map(unfinished).max().unwrap_or(0)
 }
 

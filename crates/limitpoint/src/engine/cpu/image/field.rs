@@ -92,7 +92,13 @@ impl Frame {
     ///
     /// # Safety
     /// Images and panels are of these features and examples, and nobody else touches these pixels of the panels.
-    pub unsafe fn to_features<T: Real>(&self, images: *const T, pixels: Range<usize>, count: usize, to: RawPanels<T>) {
+    pub unsafe fn copy_features<T: Real>(
+        &self,
+        images: *const T,
+        pixels: Range<usize>,
+        count: usize,
+        to: RawPanels<T>,
+    ) {
         for (first, pixel) in (0..count).step_by(to.width).flat_map(|n| pixels.clone().map(move |pixel| (n, pixel))) {
             let (from, to_stride) = (images.wrapping_add(self.pixel(first, pixel)), self.pixels() * to.width);
             let there = to.at(first / to.width, pixel);
@@ -105,7 +111,7 @@ impl Frame {
     ///
     /// # Safety
     /// As there; nobody else touches these images.
-    pub unsafe fn from_features<T: Real>(&self, from: RawPanels<T>, examples: Range<usize>, images: *mut T) {
+    pub unsafe fn take_features<T: Real>(&self, from: RawPanels<T>, examples: Range<usize>, images: *mut T) {
         let mut first = examples.start;
         while first < examples.end {
             let (panel, at) = (first / from.width, first % from.width);
@@ -124,7 +130,7 @@ impl Frame {
     ///
     /// # Safety
     /// Images and panels are of these features and examples, and nobody else touches this row.
-    pub unsafe fn to_row<T: Real>(&self, images: &[T], example: usize, to: RawPanels<T>) {
+    pub unsafe fn copy_row<T: Real>(&self, images: &[T], example: usize, to: RawPanels<T>) {
         let (mut panel, mut column) = (to.at(0, example), 0);
         for c in 0..self.channels {
             for y in 0..self.height {

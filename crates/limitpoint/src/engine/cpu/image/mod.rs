@@ -238,8 +238,8 @@ impl<T: Real> ImageNetwork<T> {
             team.run(|worker| {
                 // SAFETY: panels of these features and examples; this worker's pixels and examples.
                 unsafe {
-                    frame.to_features(images.as_ptr(), team.share(worker, frame.pixels()), count, forward);
-                    team.share(worker, count).for_each(|n| frame.to_row(images, n, turned));
+                    frame.copy_features(images.as_ptr(), team.share(worker, frame.pixels()), count, forward);
+                    team.share(worker, count).for_each(|n| frame.copy_row(images, n, turned));
                 }
             });
         });
@@ -273,7 +273,7 @@ impl<T: Real> ImageNetwork<T> {
                 if let (Some(last), true) = (links.last(), layers.end == links.len()) {
                     let to = last.masked();
                     // SAFETY: this worker's examples.
-                    unsafe { last.frame.from_features(below, own.clone(), to.signals) };
+                    unsafe { last.frame.take_features(below, own.clone(), to.signals) };
                     arch.dispatch(Slopes { frame: &last.frame, examples: own.clone(), to });
                 }
                 for l in (layers.start.max(lowest + 1)..layers.end).rev() {
