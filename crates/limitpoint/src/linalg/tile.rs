@@ -23,8 +23,10 @@ use super::panels::{PANEL_VECTORS, Panels};
 use super::real::Real;
 
 mod narrow;
+mod waiting;
 
 pub use narrow::{NARROW, narrow_rows};
+pub use waiting::Waiting;
 
 /// Depth of one pass over a panel: 128 steps of three registers fit the first-level cache, those of four just so.
 pub const DEPTH: usize = 128;
@@ -42,6 +44,10 @@ pub trait Finish<T: Real> {
         panel: usize,
         tile: Tile<T, S, R, NV>,
     );
+
+    /// Is told which rows of a panel come next: time to ask for what they will meet.
+    #[inline(always)]
+    fn expect(&self, _rows: Range<usize>, _panel: usize) {}
 }
 
 /// The row operand of a product: entry (r, k) lies at `start + r · row + k · step`.
@@ -163,7 +169,7 @@ macro_rules! row_groups {
 
 mod gathered;
 
-pub use gathered::{Columns as GatheredColumns, FinishRows, Gather, gathered};
+pub use gathered::{Begin, Columns as GatheredColumns, FinishRows, Gather, Lines, gathered};
 
 /// These panels one by one, but the last two together where the last is a lonely register.
 pub fn in_passes<T: Real>(b: &Panels<T>, panels: Range<usize>) -> impl Iterator<Item = Range<usize>> {
@@ -216,40 +222,6 @@ fn examples_a_pass<T>(rows: usize, examples: usize, width: usize) -> usize {
 
 /// Examples that take one pass of [`weight_rows`], however many rows there are.
 pub const FEW: usize = 512;
-
-/// Where the unfinished sums of a product stay when its depth exceeds one pass.
-#[derive(Clone, Copy)]
-pub struct Waiting<T> {
-    start: *mut T,
-    row: usize,
-    panel: usize,
-    far: usize,
-}
-
-impl<T: Real> Waiting<T> {
-    /// Numbers that [`Waiting::in_rows`] needs for every row of a result.
-    pub fn row_length(lanes: usize) -> usize {
-        PAIR * lanes
-    }
-
-    /// In one place for every row, whatever the panel.
-    #[inline(always)]
-    pub fn in_rows<S: Simd>(start: *mut T) -> Self {
-        let lanes = T::lanes::<S>();
-        Self { start, row: Self::row_length(lanes), panel: 0, far: PANEL_VECTORS * lanes }
-    }
-
-    /// In panels like those of the result, `rows` rows of `width` numbers each.
-    pub fn in_panels(start: *mut T, rows: usize, width: usize) -> Self {
-        Self { start, row: width, panel: rows * width, far: rows * width }
-    }
-
-    /// Register `v` of a row of a panel.
-    #[inline(always)]
-    fn at<S: Simd>(&self, panel: usize, row: usize, v: usize) -> *mut T {
-        self.start.wrapping_add(panel * self.panel + row * self.row + register::<T, S>(v, self.far))
-    }
-}
 
 /// C[rows, :] = bias + A[rows, 0..depth] · B for the given panels of B, handing each finished tile to `finish`. Row r
 /// of the result uses row r of `a`, counted from `a.start`.
@@ -367,6 +339,9 @@ pub unsafe fn weight_rows<T: Real, S: Simd, F: Finish<T>>(
                 } else {
                     [[T::splat(simd, T::default()); NV]; R]
                 };
+                if pass.end == d.count() {
+                    finish.expect(row + R..(row + 2 * R).min(rows.end), index);
+                }
                 for examples in pass.clone() {
                     let own = Rows { start: start.add(d.offset(examples, row)), row: width, step: 1 };
                     let columns = Columns::of(b, index, examples * width);

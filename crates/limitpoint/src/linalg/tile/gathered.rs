@@ -1,14 +1,14 @@
-//! Products whose row operand is gathered: convolutions without a copy of their patches.
+//! Products whose operands are gathered: convolutions without a copy of their patches.
 //!
 //! A patch of an image is a sum of two offsets: where its corner lies, and how far from there an entry is. So is every
 //! operand of a convolution, on its way up, on its way down and in the gradient of its kernel:
 //!
 //! ```text
-//! C[r, :] = Σₖ source[rows[r] + depth[k]] · B[k, :]
+//! C[r, :] = Σₖ source[rows[r] + depth[k]] · B[places[k], :]
 //! ```
 //!
-//! with B a panel of weights, or the signals at the pixels themselves. Each row of a result is computed in one fixed
-//! order whoever computes it.
+//! with B panels of weights, of which places name some rows, or the signals at the pixels themselves. Each row of a
+//! result is computed in one fixed order whoever computes it.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use pulp::Simd;
 
 use super::{DEPTH, Tile, fits};
 use crate::linalg::panels::PANEL_VECTORS;
-use crate::linalg::{Panels, Real};
+use crate::linalg::{Panels, Real, lanes};
 
 /// The row operand: entry (r, k) lies at `source + rows[r] + depth[k]`.
 #[derive(Clone, Copy)]
@@ -29,20 +29,62 @@ pub struct Gather<'a, T> {
     pub depth: &'a [u32],
 }
 
-/// The column operand.
+/// The column operand: panels of `width` columns, `far` from one to the next, whose rows lie at `start + places[k]`.
 #[derive(Clone, Copy)]
-pub enum Columns<'a, T> {
-    /// Panels of `depth` rows.
-    Panels(&'a Panels<T>),
-    /// Numbers side by side, `count` of them from `start + places[k]` on.
-    Placed {
-        /// Where places count from.
-        start: *const T,
-        /// One place for every step in depth.
-        places: &'a [u32],
-        /// Columns, padded to whole registers.
-        count: usize,
-    },
+pub struct Columns<'a, T> {
+    start: *const T,
+    places: &'a [u32],
+    /// Columns, padded to whole registers.
+    count: usize,
+    width: usize,
+    far: usize,
+}
+
+impl<'a, T: Real> Columns<'a, T> {
+    /// Rows of panels, which begin at these places of the first panel.
+    pub fn rows_of(panels: &Panels<T>, places: &'a [u32]) -> Self {
+        let (count, width) = (panels.cols().next_multiple_of(lanes::<T>()), panels.width());
+        Self { start: panels.data().as_ptr(), places, count, width, far: panels.rows() * width }
+    }
+
+    /// `count` numbers side by side from `start` and each of these places on, whole registers of them.
+    pub fn at(start: *const T, places: &'a [u32], count: usize) -> Self {
+        let vectors = if count == 4 * lanes::<T>() { 2 } else { PANEL_VECTORS };
+        let width = vectors * lanes::<T>();
+        Self { start, places, count, width, far: width }
+    }
+}
+
+/// Where the sums of a product lie, a line of the cache or two of columns after the other.
+#[derive(Clone, Copy)]
+pub struct Lines<T> {
+    /// The first sum.
+    pub start: *mut T,
+    /// Rows of a line.
+    pub rows: usize,
+}
+
+impl<T> Lines<T> {
+    /// Columns of a line, a multiple of the numbers in any register.
+    pub const COLUMNS: usize = 16;
+
+    /// A row of a column, which is the first of a register.
+    #[inline(always)]
+    pub fn at(&self, row: usize, column: usize) -> *mut T {
+        let line = (column / Self::COLUMNS * self.rows + row) * Self::COLUMNS;
+        self.start.wrapping_add(line + column % Self::COLUMNS)
+    }
+}
+
+/// What sums begin with.
+#[derive(Clone, Copy)]
+pub enum Begin<T> {
+    /// Nothing.
+    Zeros,
+    /// One number for every column.
+    Bias(*const T),
+    /// What is there.
+    Sums(Lines<T>),
 }
 
 /// What becomes of finished rows.
@@ -61,16 +103,17 @@ pub trait FinishRows<T: Real> {
 #[inline(always)]
 unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
     simd: S,
-    depth: &[u32],
     rows: [*const T; R],
-    columns: impl Fn(usize) -> *const T,
+    depth: &[u32],
+    columns: *const T,
+    places: &[u32],
     tile: &mut Tile<T, S, R, NV>,
 ) {
     let mut local = *tile;
-    for (k, offset) in depth.iter().enumerate() {
-        // SAFETY: the caller vouches for all offsets.
+    for (offset, place) in depth.iter().zip(places) {
+        // SAFETY: the caller vouches for all offsets and places.
         unsafe {
-            let from = columns(k);
+            let from = columns.add(*place as usize);
             let right: [T::Vector<S>; NV] = std::array::from_fn(|v| T::load::<S>(from.add(v * T::lanes::<S>())));
             for (row, sums) in rows.iter().zip(&mut local) {
                 let entry = T::splat(simd, *row.add(*offset as usize));
@@ -83,18 +126,18 @@ unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
     *tile = local;
 }
 
-/// C[rows, :] = bias + A · B, handing each finished tile to `finish`; `bias` has a number for every column, or is absent.
+/// C[rows, :] = what it begins with + A · B, handing each finished tile to `finish`.
 ///
 /// # Safety
-/// All offsets must be readable, `waiting` must have room for one panel of `rows.len()` rows, and no other thread may
-/// touch it.
+/// All offsets and places must be readable, `waiting` must have room for one panel of `rows.len()` rows, and no other
+/// thread may touch it.
 #[inline(always)]
 pub unsafe fn gathered<T: Real, S: Simd, F: FinishRows<T>>(
     simd: S,
     rows: Range<usize>,
     a: Gather<'_, T>,
     b: Columns<'_, T>,
-    bias: Option<*const T>,
+    begin: Begin<T>,
     waiting: *mut T,
     finish: &mut F,
 ) {
@@ -107,11 +150,12 @@ pub unsafe fn gathered<T: Real, S: Simd, F: FinishRows<T>>(
         a: Gather<'_, T>,
         b: Columns<'_, T>,
         first: usize,
-        bias: Option<*const T>,
+        begin: Begin<T>,
         waiting: *mut T,
         finish: &mut F,
     ) {
         let (lanes, total) = (T::lanes::<S>(), a.depth.len());
+        let start = b.start.wrapping_add(first / b.width * b.far);
         let mut from = 0;
         loop {
             let to = (from + DEPTH).min(total);
@@ -120,29 +164,15 @@ pub unsafe fn gathered<T: Real, S: Simd, F: FinishRows<T>>(
                 unsafe {
                     let at =
                         |r: usize, v: usize| waiting.add((row + r - rows.start) * PANEL_VECTORS * lanes + v * lanes);
-                    let mut tile: Tile<T, S, R, NV> = if from > 0 {
-                        std::array::from_fn(|r| std::array::from_fn(|v| T::load::<S>(at(r, v))))
-                    } else {
-                        let start: [T::Vector<S>; NV] = std::array::from_fn(|v| match bias {
-                            Some(bias) => T::load::<S>(bias.add(first + v * lanes)),
-                            None => T::splat(simd, T::default()),
-                        });
-                        [start; R]
+                    let sum = |r: usize, v: usize| match begin {
+                        _ if from > 0 => T::load::<S>(at(r, v)),
+                        Begin::Zeros => T::splat(simd, T::default()),
+                        Begin::Bias(bias) => T::load::<S>(bias.add(first + v * lanes)),
+                        Begin::Sums(sums) => T::load::<S>(sums.at(row + r, first + v * lanes)),
                     };
+                    let mut tile: Tile<T, S, R, NV> = std::array::from_fn(|r| std::array::from_fn(|v| sum(r, v)));
                     let own: [*const T; R] = std::array::from_fn(|r| a.source.add(a.rows[row + r] as usize));
-                    let depth = &a.depth[from..to];
-                    match b {
-                        Columns::Panels(panels) => {
-                            let start = panels.data().as_ptr().add(panels.offset(first / panels.width(), from));
-                            let step = panels.width();
-                            accumulate::<T, S, R, NV>(simd, depth, own, |k| start.add(k * step), &mut tile);
-                        }
-                        Columns::Placed { start, places, .. } => {
-                            let places = &places[from..to];
-                            let place = |k: usize| start.add(*places.get_unchecked(k) as usize + first);
-                            accumulate::<T, S, R, NV>(simd, depth, own, place, &mut tile);
-                        }
-                    }
+                    accumulate(simd, own, &a.depth[from..to], start, &b.places[from..to], &mut tile);
                     if to == total {
                         finish.finish(simd, row, first, tile);
                     } else {
@@ -160,19 +190,13 @@ pub unsafe fn gathered<T: Real, S: Simd, F: FinishRows<T>>(
             }
         }
     }
-    let lanes = T::lanes::<S>();
-    let (width, count) = match b {
-        Columns::Panels(panels) => (panels.width(), panels.cols().next_multiple_of(lanes)),
-        Columns::Placed { count, .. } if count == 4 * lanes => (2 * lanes, count),
-        Columns::Placed { count, .. } => (PANEL_VECTORS * lanes, count),
-    };
-    for first in (0..count).step_by(width) {
+    for first in (0..b.count).step_by(b.width) {
         // SAFETY: passed on from the caller.
         unsafe {
-            match (count - first).min(width) / lanes {
-                1 => panel::<T, S, F, 1>(simd, rows.clone(), a, b, first, bias, waiting, finish),
-                2 => panel::<T, S, F, 2>(simd, rows.clone(), a, b, first, bias, waiting, finish),
-                _ => panel::<T, S, F, PANEL_VECTORS>(simd, rows.clone(), a, b, first, bias, waiting, finish),
+            match (b.count - first).min(b.width) / T::lanes::<S>() {
+                1 => panel::<T, S, F, 1>(simd, rows.clone(), a, b, first, begin, waiting, finish),
+                2 => panel::<T, S, F, 2>(simd, rows.clone(), a, b, first, begin, waiting, finish),
+                _ => panel::<T, S, F, PANEL_VECTORS>(simd, rows.clone(), a, b, first, begin, waiting, finish),
             }
         }
     }

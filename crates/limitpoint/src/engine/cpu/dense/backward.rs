@@ -7,7 +7,7 @@ use pulp::{Simd, WithSimd};
 use super::raw::{Raw, RawPanels};
 use super::signals::{Backward, Source, WeightGradient};
 use super::target::{Seen, Step, StoreRows, Target};
-use super::{DenseNetwork, block_size, make_shared, share};
+use super::{DenseNetwork, TILE, make_shared, share};
 use crate::linalg::tile::{Rows, Waiting, weight_rows};
 use crate::linalg::{Panels, Real};
 use crate::params::{Parameters, Update};
@@ -166,10 +166,10 @@ impl<T: Real> DenseNetwork<T> {
             };
             let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
             let (cotangent, outer) = (&self.cotangent[..], &self.outer);
-            let (activation, arch, block) = (layer.activation, self.arch, block_size(layer.outputs));
+            let (activation, arch) = (layer.activation, self.arch);
             let single = fused && h + 1 == head;
             let cost = layer.outputs * self.bound.examples * (layer.inputs + if single { 1 } else { next.outputs });
-            share(&self.team, layer.outputs.div_ceil(block), cost, |blocks| {
+            share(&self.team, layer.outputs.div_ceil(TILE), cost, |tiles| {
                 let wanted = !no_gradient && !layer.frozen;
                 let target = if h > 0 { Some(Target::Gradient(gradient.place(layer.weight))) } else { lowest_weights };
                 let source = if single {
@@ -185,7 +185,7 @@ impl<T: Real> DenseNetwork<T> {
                     }
                 };
                 arch.dispatch(Backward {
-                    rows: blocks.start * block..(blocks.end * block).min(layer.outputs),
+                    rows: tiles.start * TILE..(tiles.end * TILE).min(layer.outputs),
                     activation,
                     source,
                     signals,

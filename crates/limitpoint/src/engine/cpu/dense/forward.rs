@@ -6,7 +6,7 @@ use pulp::{Simd, WithSimd};
 
 use super::curves::{Curve, with_curve};
 use super::raw::{Raw, RawPanels, StorePanels, store_tile, transpose_rows};
-use super::{DenseNetwork, block_size, share};
+use super::{DenseNetwork, TILE, block_size, share};
 use crate::linalg::tile::{Finish, Rows, Tile, Waiting, in_passes, into_panels, row_blocks};
 use crate::linalg::{Panels, Real};
 use crate::models::Activation;
@@ -212,8 +212,9 @@ impl<T: Real> DenseNetwork<T> {
                 Some(hidden) => (hidden.output.as_ref().unwrap_or(&hidden.signals), 0..panels.len()),
                 None => (&if self.in_batch { &self.batch } else { &self.all }.forward, panels.clone()),
             };
-            let (layer, block) = (&self.layers[h], block_size(self.layers[h].outputs));
+            let layer = &self.layers[h];
             let head = (fused && h + 1 == count).then(|| self.layers[count].weight);
+            let block = if head.is_some() { block_size(layer.outputs) } else { TILE };
             let partial = RawPanels::new(&mut self.partial);
             let after = After {
                 activation: layer.activation,

@@ -25,7 +25,7 @@ mod shards;
 mod signals;
 mod sparse;
 mod tail;
-mod target;
+pub(super) mod target;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -47,6 +47,9 @@ use crate::params::{At, Parameters, Update};
 
 /// Multiply-adds below which a pass stays on the calling thread.
 const PARALLEL_FROM: usize = 100_000;
+
+/// Units that go to the same worker where they have no sum in common: a tile.
+const TILE: usize = 8;
 
 /// Parameters that are rounded, moved or added up by the same worker.
 const BLOCK: usize = 512;
@@ -134,7 +137,8 @@ pub(super) fn share(team: &Team, blocks: usize, cost: usize, work: impl Fn(Range
     }
 }
 
-/// Units per block of a layer: fixed by the width alone, so partial sums never depend on the number of threads.
+/// Units per block of a layer that are summed up: fixed by the width alone, so partial sums never depend on the number of
+/// threads.
 fn block_size(units: usize) -> usize {
     units.div_ceil(16).next_multiple_of(8).max(16)
 }
@@ -145,7 +149,8 @@ fn waiting_length<T: Real>(chain: &Chain, examples: usize) -> usize {
         true => stage.outputs * stage.inputs.next_multiple_of(PANEL_VECTORS * lanes::<T>()),
         false => 0,
     };
-    let unfinished = |stage| sums(stage).max(stage.outputs * Waiting::<T>::row_length(lanes::<T>()));
+    // of the signals and of the weight gradient, which one thread may make while another is not done with the signals
+    let unfinished = |stage: &Stage| stage.outputs * Waiting::<T>::row_length(lanes::<T>()) + sums(stage);
     chain.stages.iter().map(unfinished).max().unwrap_or(0)
 }
 

@@ -33,7 +33,8 @@ pub(super) struct Backward<'a, T: Real> {
     pub kinks: &'a [(usize, usize, f64)],
     pub weights: Option<WeightGradient<'a, T>>,
     pub bias: Option<*mut f64>,
-    /// Where unfinished sums of this thread's rows wait, see [`Waiting::in_rows`].
+    /// Where unfinished sums wait: of the signals, see [`Waiting::in_rows`], and behind those of all units the sums of the
+    /// weight gradient, see [`Waiting::in_panels`].
     pub waiting: *mut T,
 }
 // SAFETY: the pointers are written at this thread's rows only.
@@ -283,7 +284,9 @@ impl<T: Real> WithSimd for Backward<'_, T> {
                 }
                 let start = self.signals.start.cast_const();
                 if let Some(weights) = &self.weights {
-                    weights.make(simd, rows.clone(), (start, self.shape), self.waiting);
+                    // behind the sums of the signals, which another thread may still be making
+                    let behind = self.shape.rows() * Waiting::<T>::row_length(T::lanes::<S>());
+                    weights.make(simd, rows.clone(), (start, self.shape), self.waiting.wrapping_add(behind));
                 }
                 if let Some(bias) = self.bias {
                     for row in rows.clone() {

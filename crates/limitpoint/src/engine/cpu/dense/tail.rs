@@ -10,7 +10,7 @@ use super::plan::{Head, Lowest, Partition, Plan};
 use super::raw::{Raw, RawPanels};
 use super::signals::{OnlyWeights, WeightGradient};
 use super::target::{Seen, Step, Target};
-use super::{DenseNetwork, Hidden, Product, block_size, make_shared, share, waiting_length};
+use super::{DenseNetwork, Hidden, Product, TILE, make_shared, share, waiting_length};
 use crate::engine::Evaluator;
 use crate::linalg::tile::Rows;
 use crate::linalg::{Aligned, Matrix, Panels, Real, Team};
@@ -88,11 +88,11 @@ impl<T: Real> DenseNetwork<T> {
         let (layer, arch, signals) = (&self.layers[0], self.arch, &self.hidden[0].signals);
         let inputs = &self.batch;
         let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
-        let (block, target) = (block_size(layer.outputs), Target::Step(step));
+        let target = Target::Step(step);
         let cost = layer.inputs * layer.outputs * self.bound.examples;
-        share(&self.team, layer.outputs.div_ceil(block), cost, |blocks| {
+        share(&self.team, layer.outputs.div_ceil(TILE), cost, |tiles| {
             arch.dispatch(OnlyWeights {
-                rows: blocks.start * block..(blocks.end * block).min(layer.outputs),
+                rows: tiles.start * TILE..(tiles.end * TILE).min(layer.outputs),
                 signals,
                 weights: WeightGradient { input: &inputs.forward, turned: &inputs.turned, target },
                 waiting: waiting.place(0),

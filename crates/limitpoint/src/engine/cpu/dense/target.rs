@@ -1,5 +1,6 @@
 //! What becomes of a weight gradient: it is written down, or the weights move with it while it is made.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pulp::{Simd, WithSimd};
@@ -7,12 +8,12 @@ use pulp::{Simd, WithSimd};
 use super::raw::{RawTile, store_tile};
 use super::rounded::is_double;
 use crate::linalg::tile::{Finish, Tile};
-use crate::linalg::{Panels, Real};
+use crate::linalg::{Panels, Real, fetch};
 use crate::params::Update;
 
-/// Where the gradient of a layer's weights goes, row-major.
+/// Where the gradient of weights goes, in their order.
 #[derive(Clone, Copy)]
-pub(super) enum Target<'a, T> {
+pub(in crate::engine::cpu) enum Target<'a, T> {
     /// It is written here.
     Gradient(*mut f64),
     /// The weights make a move with it.
@@ -25,7 +26,7 @@ unsafe impl<T> Sync for Target<'_, T> {}
 
 /// A move of weights while their gradient is made.
 #[derive(Clone, Copy)]
-pub(super) struct Step<'a, T> {
+pub(in crate::engine::cpu) struct Step<'a, T> {
     pub weights: *mut f64,
     pub update: Update,
     /// Told of what is not zero.
@@ -64,7 +65,7 @@ impl<T: Real> Target<'_, T> {
 
 /// Whether an entry of a gradient was not zero.
 #[derive(Default)]
-pub(super) struct Seen(AtomicBool);
+pub(in crate::engine::cpu) struct Seen(AtomicBool);
 
 impl Seen {
     /// Looks at these entries, unless there is nothing left to find.
@@ -96,6 +97,20 @@ impl<'a, T: Real> StoreRows<'a, T> {
 }
 
 impl<T: Real> Finish<T> for StoreRows<'_, T> {
+    /// Weights that move are in no cache: there are too many, and rows are far apart.
+    #[inline(always)]
+    fn expect(&self, rows: Range<usize>, panel: usize) {
+        if let Target::Step(Step { weights, copy, .. }) = self.target {
+            for row in rows {
+                let at = row * self.cols + panel * self.width;
+                fetch(weights.wrapping_add(at), self.width);
+                if let Some(copy) = copy {
+                    fetch(copy.wrapping_add(at), self.width);
+                }
+            }
+        }
+    }
+
     #[inline(always)]
     fn finish<S: Simd, const R: usize, const NV: usize>(
         &mut self,

@@ -1,5 +1,8 @@
 //! Images of a batch as the kernels read them: pixel by pixel, channels side by side, zeros around.
 
+use std::ops::Range;
+
+use crate::engine::cpu::dense::raw::{RawPanels, turn};
 use crate::linalg::{Aligned, Real, lanes};
 
 /// Where the numbers of a batch of images lie: `((n · rows + y) · columns + x) · stride + c`, with zeros above, below, to
@@ -79,14 +82,66 @@ impl Frame {
         }
     }
 
-    /// Every number of an image in the order (channel, row, column), with its place.
-    #[inline(always)]
-    pub fn for_each_feature(&self, example: usize, mut take: impl FnMut(usize, usize)) {
-        for y in 0..self.height {
-            for x in 0..self.width {
-                let pixel = self.at(example, y as isize, x as isize);
-                for c in 0..self.channels {
-                    take((c * self.height + y) * self.width + x, pixel + c);
+    /// The first number of a pixel, counted row by row.
+    fn pixel(&self, example: usize, pixel: usize) -> usize {
+        self.at(example, (pixel / self.width) as isize, (pixel % self.width) as isize)
+    }
+
+    /// Copies these pixels of so many images to panels of (features × examples), features in the order (channel, row,
+    /// column).
+    ///
+    /// # Safety
+    /// Images and panels are of these features and examples, and nobody else touches these pixels of the panels.
+    pub unsafe fn copy_features<T: Real>(
+        &self,
+        images: *const T,
+        pixels: Range<usize>,
+        count: usize,
+        to: RawPanels<T>,
+    ) {
+        for (first, pixel) in (0..count).step_by(to.width).flat_map(|n| pixels.clone().map(move |pixel| (n, pixel))) {
+            let (from, to_stride) = (images.wrapping_add(self.pixel(first, pixel)), self.pixels() * to.width);
+            let there = to.at(first / to.width, pixel);
+            // SAFETY: channels of one pixel in the examples of one panel.
+            unsafe { turn(from, self.len(), there, to_stride, to.width.min(count - first), self.channels) };
+        }
+    }
+
+    /// The way back, for these images.
+    ///
+    /// # Safety
+    /// As there; nobody else touches these images.
+    pub unsafe fn take_features<T: Real>(&self, from: RawPanels<T>, examples: Range<usize>, images: *mut T) {
+        let mut first = examples.start;
+        while first < examples.end {
+            let (panel, at) = (first / from.width, first % from.width);
+            let count = (from.width - at).min(examples.end - first);
+            for pixel in 0..self.pixels() {
+                let start = from.at(panel, pixel).wrapping_add(at);
+                let there = images.wrapping_add(self.pixel(first, pixel));
+                // SAFETY: channels of one pixel in some examples of one panel.
+                unsafe { turn(start, self.pixels() * from.width, there, self.len(), self.channels, count) };
+            }
+            first += count;
+        }
+    }
+
+    /// Copies an image to a row of panels of (examples × features).
+    ///
+    /// # Safety
+    /// Images and panels are of these features and examples, and nobody else touches this row.
+    pub unsafe fn copy_row<T: Real>(&self, images: &[T], example: usize, to: RawPanels<T>) {
+        let (mut panel, mut column) = (to.at(0, example), 0);
+        for c in 0..self.channels {
+            for y in 0..self.height {
+                let start = self.at(example, y as isize, 0) + c;
+                for x in 0..self.width {
+                    // SAFETY: a feature of this example.
+                    unsafe { *panel.add(column) = images[start + x * self.stride] };
+                    column += 1;
+                    if column == to.width {
+                        (panel, column) = (panel.wrapping_add(to.rows * to.width), 0);
+                    }
                 }
             }
         }

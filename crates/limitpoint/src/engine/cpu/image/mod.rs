@@ -13,8 +13,11 @@ mod field;
 mod gram;
 mod inspect;
 mod kinks;
+mod meets;
 mod plain;
 mod pool;
+mod products;
+mod stages;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -24,15 +27,18 @@ use std::sync::Arc;
 
 use pulp::Arch;
 
-use self::convolution::{Activated, Conv, Masked, waiting_length};
+use self::convolution::Conv;
 use self::drafts::Drafts;
 use self::field::Frame;
 pub use self::plain::{ImageMap, image_maps};
 use self::plain::{Plain, Weighed};
 use self::pool::{PoolMap, Slopes};
+use self::products::{Activated, Masked, waiting_length};
+use self::stages::{Stage, passes, stages};
 use super::DenseNetwork;
 use super::dense::make_shared;
 use super::dense::raw::RawPanels;
+use super::dense::target::Target;
 use crate::engine::{Bound, Evaluator, Tangents};
 use crate::linalg::{Aligned, Panels, Real, SharedMatrix, SharedSlice, Team};
 use crate::models::{Activation, Architecture, ModelError};
@@ -40,10 +46,6 @@ use crate::params::{At, Parameters, Update};
 
 /// Most bytes of the images that are held at once.
 const BYTES: usize = 512 << 20;
-
-/// Examples that a thread takes through all layers of images together: enough for the weights of a layer to be used
-/// well, few enough for the images to stay in the cache.
-const TOGETHER: usize = 16;
 
 /// A layer and the images it gives.
 struct Link<T: Real> {
@@ -90,6 +92,7 @@ pub struct ImageNetwork<T: Real> {
     frame: Frame,
     input: Aligned<T>,
     links: Vec<Link<T>>,
+    stages: Vec<Stage>,
     tail: DenseNetwork<T>,
     /// Where the parameters of the tail begin.
     dense: usize,
@@ -130,11 +133,10 @@ impl<T: Real> ImageNetwork<T> {
         let Drafts { channels, sides, layers, tail, dense } = Drafts::of(architecture)?;
         let mut frames = vec![Frame::close(channels, sides)];
         for (l, draft) in layers.iter().enumerate() {
-            let after = if draft.place.is_some() { Conv::<T>::zeros_after(&draft.window) } else { [0; 4] };
             if draft.place.is_some() {
                 frames[l] = frames[l].with_zeros(Conv::<T>::zeros_before(&draft.window));
             }
-            frames.push(Frame::padded::<T>(draft.channels, draft.window.after).with_zeros(after));
+            frames.push(Frame::padded::<T>(draft.channels, draft.window.after));
         }
         let copies = |l: usize| 2 + usize::from(!tells_its_slope(layers[l].activation));
         let numbers = frames[0].len() + (0..layers.len()).map(|l| copies(l) * frames[l + 1].len()).sum::<usize>();
@@ -154,9 +156,11 @@ impl<T: Real> ImageNetwork<T> {
             let (output, signals) = (frame.room(piece), frame.room(piece));
             Link { node, activation: draft.activation, frame, output, z, signals }
         });
+        let links: Vec<Link<T>> = links.collect();
         let team = Arc::new(Team::new(threads));
         Ok(Self {
-            links: links.collect(),
+            stages: stages(&links),
+            links,
             bound: Bound::new(architecture, inputs.rows()),
             arch: Arch::new(),
             source: inputs.clone(),
@@ -197,20 +201,22 @@ impl<T: Real> ImageNetwork<T> {
 
     /// Takes these of the examples in use through all layers.
     fn up(&mut self, at: At<'_>, examples: Range<usize>) {
-        let (count, frame, arch, links) = (examples.len(), self.frame, self.arch, &self.links);
+        let (count, frame, arch) = (examples.len(), self.frame, self.arch);
+        let (links, stages) = (&self.links, &self.stages);
         let input = SharedSlice::new(&mut self.input);
         let (rows, source) = (&self.rows[examples.clone()], &self.source);
         let waiting = SharedSlice::new(&mut self.waiting);
         let team = &self.team;
         team.run(|worker| {
             let waiting = waiting.pointer().wrapping_add(worker * waiting_length::<T>());
-            for own in groups(team.share(worker, count)) {
-                for n in own.clone() {
-                    // SAFETY: this worker's example.
-                    unsafe { frame.load(n, source.row(rows[n]), input.pointer()) };
+            for (own, layers) in passes(team.share(worker, count), stages) {
+                if layers.start == 0 {
+                    // SAFETY: this worker's examples.
+                    own.clone().for_each(|n| unsafe { frame.load(n, source.row(rows[n]), input.pointer()) });
                 }
-                let mut below = input.pointer().cast_const();
-                for link in links {
+                for l in layers {
+                    let below = if l > 0 { links[l - 1].output.as_ptr() } else { input.pointer().cast_const() };
+                    let link = &links[l];
                     let to = Activated {
                         activation: link.activation,
                         output: link.output.as_ptr().cast_mut(),
@@ -220,7 +226,6 @@ impl<T: Real> ImageNetwork<T> {
                         Node::Conv(conv) => conv.forward(arch, own.clone(), below, to, waiting),
                         Node::Pool(pool) => pool.forward(arch, own.clone(), below, to),
                     }
-                    below = link.output.as_ptr();
                 }
             }
         });
@@ -231,15 +236,10 @@ impl<T: Real> ImageNetwork<T> {
         };
         self.tail.score_given(above, count, |team, forward, turned| {
             team.run(|worker| {
-                for n in team.share(worker, count) {
-                    frame.for_each_feature(n, |feature, place| {
-                        let (width, value) = (forward.width, images[place]);
-                        // SAFETY: this worker's example, in panels of these features.
-                        unsafe {
-                            *forward.at(n / width, feature).add(n % width) = value;
-                            *turned.at(feature / turned.width, n).add(feature % turned.width) = value;
-                        }
-                    });
+                // SAFETY: panels of these features and examples; this worker's pixels and examples.
+                unsafe {
+                    frame.copy_features(images.as_ptr(), team.share(worker, frame.pixels()), count, forward);
+                    team.share(worker, count).for_each(|n| frame.copy_row(images, n, turned));
                 }
             });
         });
@@ -251,7 +251,7 @@ impl<T: Real> ImageNetwork<T> {
     /// The gradient of ⟨cotangent, scores⟩ over the examples that were taken up last.
     fn down(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
         self.pull_signals(at, cotangent, gradient);
-        self.gather(cotangent.len() / self.bound.outputs, gradient);
+        self.gather(cotangent.len() / self.bound.outputs, Target::Gradient(gradient.as_mut_ptr()));
     }
 
     /// The signals of all layers down to the lowest that is trained, and the gradient of the dense layers.
@@ -265,24 +265,18 @@ impl<T: Real> ImageNetwork<T> {
     fn pull_image_signals(&mut self, count: usize) {
         let arch = self.arch;
         let Some(lowest) = self.links.iter().position(|link| link.trained().is_some()) else { return };
-        let (links, team) = (&self.links, &self.team);
+        let (links, stages, team) = (&self.links, &self.stages, &self.team);
         let (waiting, below) = (SharedSlice::new(&mut self.waiting), RawPanels::new(&mut self.below));
         team.run(|worker| {
             let waiting = waiting.pointer().wrapping_add(worker * waiting_length::<T>());
-            for own in groups(team.share(worker, count)) {
-                if let Some(last) = links.last() {
+            for (own, layers) in passes(team.share(worker, count), stages.iter().rev()) {
+                if let (Some(last), true) = (links.last(), layers.end == links.len()) {
                     let to = last.masked();
-                    for n in own.clone() {
-                        last.frame.for_each_feature(n, |feature, place| {
-                            // SAFETY: this worker's example.
-                            unsafe {
-                                *to.signals.add(place) = *below.at(n / below.width, feature).add(n % below.width)
-                            };
-                        });
-                    }
+                    // SAFETY: this worker's examples.
+                    unsafe { last.frame.take_features(below, own.clone(), to.signals) };
                     arch.dispatch(Slopes { frame: &last.frame, examples: own.clone(), to });
                 }
-                for l in (lowest + 1..links.len()).rev() {
+                for l in (layers.start.max(lowest + 1)..layers.end).rev() {
                     let (below, signals) = (&links[l - 1], links[l].signals.as_ptr());
                     match &links[l].node {
                         Node::Conv(conv) => conv.back(arch, own.clone(), signals, below.masked(), waiting),
@@ -295,36 +289,28 @@ impl<T: Real> ImageNetwork<T> {
         });
     }
 
-    /// The gradient of all kernels from the signals of the first `count` examples.
-    fn gather(&mut self, count: usize, gradient: &mut [f64]) {
+    /// The gradient of all kernels from the signals of the first `count` examples, handed to a target as long as they are.
+    fn gather(&mut self, count: usize, target: Target<'_, T>) {
         let (arch, links, team, input) = (self.arch, &self.links, &self.team, &self.input);
         let waiting = SharedSlice::new(&mut self.waiting);
-        let out = SharedSlice::new(gradient);
         team.run(|worker| {
             let waiting = waiting.pointer().wrapping_add(worker * waiting_length::<T>());
             for (l, link) in links.iter().enumerate() {
                 let Some(conv) = link.trained() else { continue };
                 let input = if l > 0 { links[l - 1].output.as_ptr() } else { input.as_ptr() };
-                let blocks = team.share(worker, conv.gradient_rows().div_ceil(8));
-                let rows = blocks.start * 8..(blocks.end * 8).min(conv.gradient_rows());
-                conv.gradient(arch, rows, count, (input, link.signals.as_ptr()), conv.gradient_room(), waiting);
+                let parts = team.share(worker, conv.gradient_parts());
+                conv.gradient(arch, parts, count, (input, link.signals.as_ptr()), waiting);
             }
         });
         team.run(|worker| {
             for link in links {
                 if let Some(conv) = link.trained() {
-                    // SAFETY: the gradient is as long as the parameters, and workers have parts of their own.
-                    unsafe { conv.unpack(team, worker, count, &link.signals, out.pointer()) };
+                    // SAFETY: the target is as long as the parameters, and workers have parts of their own.
+                    unsafe { conv.unpack(team, worker, count, &link.signals, target) };
                 }
             }
         });
     }
-}
-
-/// A few examples at a time.
-fn groups(examples: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let end = examples.end;
-    examples.step_by(TOGETHER).map(move |first| first..(first + TOGETHER).min(end))
 }
 
 // SAFETY: the addresses inside belong to the network.

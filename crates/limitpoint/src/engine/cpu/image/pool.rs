@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::convolution::{Activated, Masked};
 use super::field::Frame;
+use super::products::{Activated, Masked};
 use crate::engine::cpu::dense::curves::{Curve, with_curve};
 use crate::linalg::Real;
 use crate::models::{Activation, Pooling, Window};
@@ -29,24 +29,62 @@ impl PoolMap {
         arch.dispatch(Down { pool: self, examples, input, signals, to });
     }
 
-    /// Offsets of a window's pixels from its first.
-    fn offsets(&self) -> impl Iterator<Item = usize> {
-        let [height, width] = self.window.size;
-        let (row, stride) = (self.input.row(), self.input.stride);
-        (0..height).flat_map(move |i| (0..width).map(move |j| i * row + j * stride))
+    /// Calls `take` with the first pixel of every window and the output pixel it gives, row by row.
+    ///
+    /// Plain loops, here and over the pixels of a window: adapters of iterators are compiled on their own, without the
+    /// machine's registers.
+    #[inline(always)]
+    fn for_each_window(&self, examples: Range<usize>, mut take: impl FnMut(usize, usize)) {
+        let (stride, step) = (self.window.stride, self.window.stride * self.input.stride);
+        for n in examples {
+            for y in 0..self.output.height {
+                let (mut from, mut to) = (self.input.at(n, (y * stride) as isize, 0), self.output.at(n, y as isize, 0));
+                for _ in 0..self.output.width {
+                    take(from, to);
+                    (from, to) = (from + step, to + self.output.stride);
+                }
+            }
+        }
     }
 
-    /// The first pixel of the window of an output pixel, and that pixel.
-    fn pixels(&self, examples: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
-        let stride = self.window.stride;
-        examples.flat_map(move |n| {
-            (0..self.output.height).flat_map(move |y| {
-                (0..self.output.width).map(move |x| {
-                    let from = self.input.at(n, (y * stride) as isize, (x * stride) as isize);
-                    (from, self.output.at(n, y as isize, x as isize))
-                })
-            })
-        })
+    /// Calls `take` with the offset of every pixel of a window from its first.
+    #[inline(always)]
+    fn for_each_offset(&self, mut take: impl FnMut(usize)) {
+        let ([height, width], row, stride) = (self.window.size, self.input.row(), self.input.stride);
+        for i in 0..height {
+            for j in 0..width {
+                take(i * row + j * stride);
+            }
+        }
+    }
+
+    /// One over the pixels of a window.
+    fn share<T: Real>(&self) -> T {
+        T::from_f64(1.0 / (self.window.size[0] * self.window.size[1]) as f64)
+    }
+
+    /// The largest number, or the sum, of a window's pixels at one register of channels.
+    ///
+    /// # Safety
+    /// The window must be readable at `from`.
+    #[inline(always)]
+    unsafe fn of_window<T: Real, S: Simd>(&self, simd: S, from: *const T) -> T::Vector<S> {
+        // SAFETY: vouched for by the caller.
+        unsafe {
+            let mut so_far = T::load::<S>(from);
+            self.for_each_offset(
+                #[inline(always)]
+                |offset| {
+                    let value = T::load::<S>(from.add(offset));
+                    so_far = match (offset, self.pooling) {
+                        (0, _) => so_far,
+                        (_, Pooling::Max) => larger::<T, S>(simd, so_far, value),
+                        (_, Pooling::Average) => T::add(simd, so_far, value),
+                    };
+                },
+            );
+            so_far
+        }
     }
 }
 
@@ -61,28 +99,29 @@ impl<T: Real> WithSimd for Up<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { pool, to, input, .. } = self;
-        let size = pool.window.size[0] * pool.window.size[1];
-        let share = T::splat(simd, T::from_f64(1.0 / size as f64));
-        for (from, place) in pool.pixels(self.examples) {
-            for c in (0..pool.output.stride).step_by(T::lanes::<S>()) {
-                // SAFETY: pixels of frames that the buffers were made for, whole registers each.
-                unsafe {
-                    let mut values = pool.offsets().map(|offset| T::load::<S>(input.add(from + offset + c)));
-                    let first = values.next().unwrap_or(T::splat(simd, T::default()));
-                    let z = match pool.pooling {
-                        Pooling::Max => values.fold(first, |most, value| larger::<T, S>(simd, most, value)),
-                        Pooling::Average => T::mul(simd, share, values.fold(first, |a, b| T::add(simd, a, b))),
-                    };
-                    if let Some(kept) = to.z {
-                        T::store::<S>(kept.add(place + c), z);
+        let Self { pool, to, input, examples } = self;
+        let share = T::splat(simd, pool.share());
+        with_curve!(to.activation, |curve| {
+            pool.for_each_window(
+                examples,
+                #[inline(always)]
+                |from, place| {
+                    for c in (0..pool.output.stride).step_by(T::lanes::<S>()) {
+                        // SAFETY: pixels of frames that the buffers were made for, whole registers each.
+                        unsafe {
+                            let mut z = pool.of_window::<T, S>(simd, input.add(from + c));
+                            if pool.pooling == Pooling::Average {
+                                z = T::mul(simd, share, z);
+                            }
+                            if let Some(kept) = to.z {
+                                T::store::<S>(kept.add(place + c), z);
+                            }
+                            T::store::<S>(to.output.add(place + c), curve.value::<T, S>(simd, z));
+                        }
                     }
-                    with_curve!(to.activation, |curve| {
-                        T::store::<S>(to.output.add(place + c), curve.value::<T, S>(simd, z));
-                    });
-                }
-            }
-        }
+                },
+            );
+        });
     }
 }
 
@@ -105,47 +144,61 @@ impl<T: Real> WithSimd for Down<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { pool, to, input, signals, .. } = self;
-        let size = pool.window.size[0] * pool.window.size[1];
-        let (zero, share) = (T::splat(simd, T::default()), T::splat(simd, T::from_f64(1.0 / size as f64)));
-        let (minus, frame) = (T::splat(simd, T::from_f64(-1.0)), &pool.input);
-        // windows side by side meet every pixel at most once
-        let apart = pool.window.size.iter().all(|side| *side <= pool.window.stride);
-        if !(apart && (0..2).all(|side| pool.window.after[side] * pool.window.size[side] == pool.window.before[side])) {
-            for n in self.examples.clone() {
+        let Self { pool, to, input, signals, examples } = self;
+        let (zero, minus) = (T::splat(simd, T::default()), T::splat(simd, T::from_f64(-1.0)));
+        let (share, frame, window) = (T::splat(simd, pool.share()), &pool.input, &pool.window);
+        // windows side by side meet every pixel at most once, and are done with it
+        let apart = window.size.iter().all(|side| *side <= window.stride);
+        if !(apart && (0..2).all(|side| window.after[side] * window.size[side] == window.before[side])) {
+            for n in examples.clone() {
                 // SAFETY: this example's signals, which nobody else writes.
                 unsafe { std::slice::from_raw_parts_mut(to.signals.add(n * frame.len()), frame.len()) }
                     .fill(T::default());
             }
         }
-        for (from, place) in pool.pixels(self.examples.clone()) {
-            for c in (0..pool.output.stride).step_by(T::lanes::<S>()) {
-                // SAFETY: pixels of frames that the buffers were made for, whole registers each.
-                unsafe {
-                    let signal = T::load::<S>(signals.add(place + c));
-                    let give = |at: usize, part: T::Vector<S>| {
-                        let there = to.signals.add(at);
-                        let sum = if apart { part } else { T::add(simd, T::load::<S>(there), part) };
-                        T::store::<S>(there, sum);
-                    };
-                    if pool.pooling == Pooling::Average {
-                        let part = T::mul(simd, share, signal);
-                        pool.offsets().for_each(|offset| give(from + offset + c, part));
-                        continue;
+        with_curve!(to.activation, |curve| {
+            pool.for_each_window(
+                examples.clone(),
+                #[inline(always)]
+                |from, place| {
+                    for first in (0..pool.output.stride).step_by(T::lanes::<S>()) {
+                        let from = from + first;
+                        // SAFETY: pixels of frames that the buffers were made for, whole registers each.
+                        unsafe {
+                            // of a max-pool, what is left goes to the first that none exceeds
+                            let (mut left, mut most) = (T::load::<S>(signals.add(place + first)), zero);
+                            if pool.pooling == Pooling::Max {
+                                most = pool.of_window::<T, S>(simd, input.add(from));
+                            }
+                            pool.for_each_offset(
+                                #[inline(always)]
+                                |offset| {
+                                    let part = if pool.pooling == Pooling::Max {
+                                        let value = T::load::<S>(input.add(from + offset));
+                                        let beaten = T::positive(simd, T::mul_add(simd, minus, value, most));
+                                        let part = T::select(simd, beaten, zero, left);
+                                        left = T::select(simd, beaten, left, zero);
+                                        part
+                                    } else {
+                                        T::mul(simd, share, left)
+                                    };
+                                    let there = to.signals.add(from + offset);
+                                    let sum = if apart {
+                                        curve.slope_times::<T, S>(simd, T::load::<S>(to.at.add(from + offset)), part)
+                                    } else {
+                                        T::add(simd, T::load::<S>(there), part)
+                                    };
+                                    T::store::<S>(there, sum);
+                                },
+                            );
+                        }
                     }
-                    let read = |offset: usize| T::load::<S>(input.add(from + offset + c));
-                    let most = pool.offsets().skip(1).map(read).fold(read(0), |a, b| larger::<T, S>(simd, a, b));
-                    // what is left goes to the first that none exceeds
-                    let mut left = signal;
-                    for offset in pool.offsets() {
-                        let beaten = T::positive(simd, T::mul_add(simd, minus, read(offset), most));
-                        give(from + offset + c, T::select(simd, beaten, zero, left));
-                        left = T::select(simd, beaten, left, zero);
-                    }
-                }
-            }
+                },
+            );
+        });
+        if !apart {
+            Slopes { frame, examples, to }.with_simd(simd);
         }
-        Slopes { frame, examples: self.examples, to }.with_simd(simd);
     }
 }
 

@@ -1,8 +1,8 @@
-//! Steps of image networks whose dense weights, by far the most, move while their gradient is made: it is neither
-//! written down nor read again, and the copies of weights in single precision move with them.
+//! Steps of image networks whose weights move while their gradient is made or put in order: it is neither written down
+//! nor read again, and the copies of dense weights in single precision move with them.
 
 use super::ImageNetwork;
-use crate::engine::cpu::dense::make_shared;
+use crate::engine::cpu::dense::target::{Seen, Step, Target};
 use crate::linalg::Real;
 use crate::params::{Parameters, Update};
 
@@ -26,13 +26,14 @@ impl<T: Real> ImageNetwork<T> {
             scratch[block.range()].fill(0.0);
         }
         let (images, dense) = params.write().split_at_mut(self.dense);
-        let (own, above) = scratch.split_at_mut(self.dense);
+        let (_, above) = scratch.split_at_mut(self.dense);
         let moved = self.tail.step_given(dense, cotangent, update, above, &mut self.below);
         self.pull_image_signals(self.rows.len());
-        self.gather(self.rows.len(), own);
-        make_shared(&self.team, images, update, own);
+        let seen = Seen::default();
+        let step = Step { weights: images.as_mut_ptr(), update, seen: &seen, copy: None };
+        self.gather(self.rows.len(), Target::Step(step));
         self.tail.moved_to(params.version());
         self.held = None;
-        moved || own.iter().any(|g| *g != 0.0)
+        moved || seen.any()
     }
 }
