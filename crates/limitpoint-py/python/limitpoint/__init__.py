@@ -11,7 +11,6 @@ says which geometry an optimiser prefers; `audit` judges models that somebody el
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from ._audit import Audit, audit, check
@@ -28,10 +27,7 @@ from ._verbs import Fingerprint, Horizon, fingerprint, horizon
 if TYPE_CHECKING:
     from .sklearn import ImplicitBiasClassifier, MaxMarginClassifier, MinimumNormRegressor
 
-try:
-    __version__ = version("limitpoint")
-except PackageNotFoundError:  # from a folder that nobody installed
-    __version__ = "0"
+    __version__: str
 
 __all__ = [
     "Audit",
@@ -73,8 +69,20 @@ _LATER = {
 }
 
 
+def _version() -> str:
+    """The version that was installed; "0" in a folder that nobody installed."""
+    from importlib.metadata import PackageNotFoundError, version  # takes longer than all the rest
+
+    try:
+        return version("limitpoint")
+    except PackageNotFoundError:
+        return "0"
+
+
 def __getattr__(name: str) -> Any:
-    """What stands on packages that are not always there, imported when it is asked for."""
+    """What takes long to import or stands on packages that are not always there, when it is asked for."""
+    if name == "__version__":
+        return _version()
     if name in _LATER:
         return getattr(import_module(f".{_LATER[name]}", __name__), name)
     if name in {"sklearn", "torch", "jax"}:
