@@ -153,7 +153,8 @@ class MaxMarginClassifier(_Linear):
         of which it is."""
         rows = np.ascontiguousarray(X.toarray() if is_sparse(X) else X)
         if self.norm == "l2":
-            data = _core.Data.dense(rows, 2.0 * codes - 1.0, "binary", [rows.shape[1]], "data", sealed=False)
+            signs: Floats = np.where(codes == 1, 1.0, -1.0)
+            data = _core.Data.dense(rows, signs, "binary", [rows.shape[1]], "data", sealed=False)
             nearest = _core.free_margin(data)
             if nearest is not None:
                 self.coef_ = nearest["direction"][None, :]

@@ -32,6 +32,17 @@ pub fn proven_free_margin(data: &Dataset, v: &[f64]) -> Result<Interval, Referen
 
 /// An enclosure of the bound that weights of the examples prove; the whole line if a class has none or a weight is
 /// negative.
+///
+/// ```
+/// use limitpoint::data::{Dataset, Targets};
+/// use limitpoint::linalg::Matrix;
+/// use limitpoint::reference::proven_free_upper_bound;
+/// let inputs = Matrix::from_rows(&[&[4.0, 0.0], &[1.0, 1.0], &[1.0, -1.0]]);
+/// let data = Dataset::new("three", inputs, Targets::Binary(vec![1.0, -1.0, -1.0]), vec![2])?;
+/// // (4, 0) and the middle of the others are 3 apart
+/// assert!(proven_free_upper_bound(&data, &[2.0, 1.0, 1.0])?.contains(1.5));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn proven_free_upper_bound(data: &Dataset, dual: &[f64]) -> Result<Interval, ReferenceError> {
     if dual.len() != data.len() || dual.iter().any(|p| p.is_nan() || *p < 0.0) {
         return Ok(Interval::WHOLE);

@@ -33,7 +33,8 @@ pub(super) struct OnSupport {
 pub(super) fn on_support(soft: &mut Soft, support: &[usize]) -> Option<OnSupport> {
     let examples = soft.examples;
     let signs: Vec<f64> = support.iter().map(|&i| examples.signs[i]).collect();
-    if !signs.contains(&1.0) || !signs.contains(&-1.0) || support.len() > examples.columns + 1 + support.len() / 2 {
+    // at most one more example than there are inputs is independent; many more are no support yet
+    if !signs.contains(&1.0) || !signs.contains(&-1.0) || support.len() > 2 * (examples.columns + 1) {
         return None;
     }
     soft.steps += 1;
