@@ -64,14 +64,16 @@ pub fn unchanged(data: &Dataset, sealed: Option<u64>) -> PyResult<()> {
 #[pymethods]
 impl Data {
     /// Examples as the rows of a matrix in C order, which is not copied. `kind` of the targets is binary (−1, +1), classes (0, 1, …) or values.
+    /// Data that are used once, before anybody else sees the array, need no seal.
     #[staticmethod]
-    #[pyo3(signature = (inputs, targets, kind, shape, name))]
+    #[pyo3(signature = (inputs, targets, kind, shape, name, sealed=true))]
     fn dense(
         inputs: PyReadonlyArray2<'_, f64>,
         targets: PyReadonlyArray1<'_, f64>,
         kind: &str,
         shape: Vec<usize>,
         name: &str,
+        sealed: bool,
     ) -> PyResult<Self> {
         let [rows, cols] = [inputs.as_array().nrows(), inputs.as_array().ncols()];
         let entries = inputs.as_slice()?;
@@ -79,7 +81,7 @@ impl Data {
         let lender = Lender { _array: (*inputs).clone().unbind(), start, count };
         let matrix = SharedMatrix::lent(rows, cols, Arc::new(lender)).map_err(refuse)?;
         let data = Self::of(matrix.into(), &targets, kind, shape, name)?;
-        Ok(Self { seal: seal(&data.inner), ..data })
+        Ok(Self { seal: if sealed { seal(&data.inner) } else { None }, ..data })
     }
 
     /// Examples as compressed sparse rows: starts of the rows, columns in increasing order, values.

@@ -6,8 +6,8 @@ use limitpoint::norms::NormSpec;
 use limitpoint::params::ParamLayout;
 use limitpoint::potentials::PotentialSpec;
 use limitpoint::reference::{
-    InterpolationTarget, MarginProblem, MarginStatus, interpolate as nearest, max_margin, max_margin_of,
-    stack_equations,
+    InterpolationTarget, MarginProblem, MarginStatus, free_margin as nearest_hulls, interpolate as nearest, max_margin,
+    max_margin_of, stack_equations,
 };
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -54,6 +54,20 @@ pub fn solve_margin<'py>(py: Python<'py>, data: &Data, norm: &str, semidefinite:
     answer.set_item("evidence", found.uniqueness.evidence)?;
     answer.set_item("iterations", found.iterations)?;
     Ok(answer)
+}
+
+/// The largest ℓ2 margin of two classes with an intercept that costs nothing; None where it was not found.
+#[pyfunction]
+pub fn free_margin<'py>(py: Python<'py>, data: &Data) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(found) = py.detach(|| nearest_hulls(&data.inner)).map_err(refuse)? else { return Ok(None) };
+    let answer = PyDict::new(py);
+    answer.set_item("margin", found.bracket.lower)?;
+    answer.set_item("relative_gap", found.bracket.relative_gap())?;
+    answer.set_item("direction", PyArray1::from_vec(py, found.direction))?;
+    answer.set_item("intercept", found.intercept)?;
+    answer.set_item("dual", PyArray1::from_vec(py, found.dual))?;
+    answer.set_item("iterations", found.iterations)?;
+    Ok(Some(answer))
 }
 
 /// The solution of Xw = y of least norm or potential, or nearest to a start.

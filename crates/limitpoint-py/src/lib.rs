@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use crate::experiment::{open_run, run_experiment, run_names};
     #[pymodule_export]
-    use crate::judge::{interpolate, solve_margin};
+    use crate::judge::{free_margin, interpolate, solve_margin};
     #[pymodule_export]
     use crate::record::Record;
     #[pymodule_export]

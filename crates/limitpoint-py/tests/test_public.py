@@ -3,6 +3,8 @@
 import ast
 import importlib
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,3 +71,20 @@ def test_names_are_there_and_documented():
     assert set(lp.__all__) <= set(dir(lp))
     with pytest.raises(AttributeError, match="no attribute 'colour'"):
         lp.colour  # noqa: B018
+
+
+def test_an_import_brings_nothing_else_along():
+    """`import limitpoint` takes milliseconds because NumPy and the core come when they are asked for."""
+    code = """
+import sys, limitpoint as lp
+heavy = {"numpy", "sklearn", "torch", "jax", "pandas", "polars", "limitpoint._core", "importlib.metadata"} & set(sys.modules)
+assert not heavy, heavy
+assert lp.solve_margin([[1.0], [-1.0]], [1, -1]).separable and "numpy" in sys.modules and "sklearn" not in sys.modules
+assert lp.__version__ and all(getattr(lp, name) is not None for name in ("run", "Error", "Run"))
+try:
+    lp.nothing
+except AttributeError as error:
+    print(error)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "has no attribute 'nothing'" in found.stdout

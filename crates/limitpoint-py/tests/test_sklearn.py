@@ -45,6 +45,21 @@ def test_hard_margins_agree_with_svc():
     assert found.dual_.sum() == pytest.approx(1) and np.all(found.predict(X) == y)
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(60, 4), (20, 50), (300, 30)])
+def test_two_hulls_and_pairs_of_examples_have_the_same_margin(rows, columns):
+    """ℓ2 goes to the distance of two hulls, lp:2, which is the same norm, to differences between the classes."""
+    X, y = make_blobs(rows, columns, centers=2, random_state=columns)
+    twice = np.vstack([X, X]) + 5.0, np.concatenate([y, y])
+    wider = np.hstack([X, X[:, :1], np.ones((rows, 1))]), y
+    for inputs, labels in ((X, y), twice, wider):
+        hulls, pairs = lp.MaxMarginClassifier().fit(inputs, labels), lp.MaxMarginClassifier("lp:2").fit(inputs, labels)
+        assert hulls.margin_ == pytest.approx(pairs.margin_, rel=1e-9) and hulls.gap_ < 1e-11 and hulls.unique_
+        assert hulls.coef_ == pytest.approx(pairs.coef_, abs=1e-6)
+        signs = np.where(labels == hulls.classes_[1], 1.0, -1.0)
+        upper = np.linalg.norm((hulls.dual_ * signs) @ inputs) / hulls.dual_.sum()
+        assert upper == pytest.approx(hulls.margin_, rel=1e-9) and abs(hulls.dual_ @ signs) < 1e-12
+
+
 def test_many_pairs_are_found_one_by_one():
     X, y = make_blobs(400, 6, centers=2, random_state=5)
     found = lp.MaxMarginClassifier("linf").fit(X, y)

@@ -153,6 +153,15 @@ def test_muon_is_spectral_early():
     assert found.lead > 0.5 and found.late_lead > 0.8
 
 
+@pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="this PyTorch has no Muon")
+def test_weight_decay_and_small_rates_are_put_aside_where_they_keep_an_optimiser_from_fitting():
+    # with its weight decay of 0.1 Muon's weights stay in a ball, and the loss above 0.1
+    found = lp.torch.fingerprint(lambda p: torch.optim.Muon(p, lr=0.01), starts=1, steps=5000)
+    assert found.early == "spectral" and "without weight decay; as it is" in found.answer, found.answer
+    slow = lp.torch.fingerprint(lambda p: torch.optim.SGD(p, lr=1e-3), starts=1, steps=3000, late=None)
+    assert slow.early == "l2" and "at 10" in slow.answer and "weight decay" not in slow.answer, slow.answer
+
+
 def test_lion_maximises_the_largest_entry_early_and_late():
     lion = pytest.importorskip("lion_pytorch", reason="the package lion-pytorch is not there").Lion
     found = lp.torch.fingerprint(lambda p: lion(p, lr=0.01), starts=1, steps=5000)

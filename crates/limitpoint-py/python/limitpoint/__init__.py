@@ -7,31 +7,26 @@
 `run` trains, in memory or as an experiment in a folder; `solve_margin` and `interpolate` ask the exact judge; `fingerprint`
 says which geometry an optimiser prefers; `audit` judges models that somebody else wrote and trained. The estimators
 (`MaxMarginClassifier`, `MinimumNormRegressor`, `ImplicitBiasClassifier`) need scikit-learn, `limitpoint.torch` needs PyTorch,
-`limitpoint.jax` needs JAX; none of them is imported before it is asked for.
+`limitpoint.jax` needs JAX; nothing, NumPy included, is imported before it is asked for.
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from ._audit import Audit, audit, check
-from ._core import Damaged, Error
-from ._experiment import Experiment, load, resume
-from ._export import export
-from ._history import History
-from ._judge import Interpolation, MaxMargin, interpolate, solve_margin
-from ._papers import Claims, list_claims, reproduce
-from ._run import Certificate, Interrupted, Polished, Run
-from ._training import run, sweep
-from ._verbs import Fingerprint, Horizon, fingerprint, horizon
-
 if TYPE_CHECKING:
+    from ._audit import Audit, audit, check
+    from ._core import Damaged, Error
+    from ._experiment import Experiment, load, resume
+    from ._export import export
+    from ._history import History
+    from ._judge import Interpolation, MaxMargin, interpolate, solve_margin
+    from ._papers import Claims, list_claims, reproduce
+    from ._run import Certificate, Interrupted, Polished, Run
+    from ._training import run, sweep
+    from ._verbs import Fingerprint, Horizon, fingerprint, horizon
     from .sklearn import ImplicitBiasClassifier, MaxMarginClassifier, MinimumNormRegressor
 
-try:
-    __version__ = version("limitpoint")
-except PackageNotFoundError:  # from a folder that nobody installed
-    __version__ = "0"
+    __version__: str
 
 __all__ = [
     "Audit",
@@ -66,20 +61,44 @@ __all__ = [
     "sweep",
 ]
 
-_LATER = {
-    "ImplicitBiasClassifier": "sklearn",
-    "MaxMarginClassifier": "sklearn",
-    "MinimumNormRegressor": "sklearn",
+# which module has what; each is imported when something of it is asked for
+_HOMES = {
+    "_audit": ("Audit", "audit", "check"),
+    "_core": ("Damaged", "Error"),
+    "_experiment": ("Experiment", "load", "resume"),
+    "_export": ("export",),
+    "_history": ("History",),
+    "_judge": ("Interpolation", "MaxMargin", "interpolate", "solve_margin"),
+    "_papers": ("Claims", "list_claims", "reproduce"),
+    "_run": ("Certificate", "Interrupted", "Polished", "Run"),
+    "_training": ("run", "sweep"),
+    "_verbs": ("Fingerprint", "Horizon", "fingerprint", "horizon"),
+    "sklearn": ("ImplicitBiasClassifier", "MaxMarginClassifier", "MinimumNormRegressor"),
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def _version() -> str:
+    """The version that was installed; "0" in a folder that nobody installed."""
+    from importlib.metadata import PackageNotFoundError, version  # takes longer than all the rest
+
+    try:
+        return version("limitpoint")
+    except PackageNotFoundError:
+        return "0"
 
 
 def __getattr__(name: str) -> Any:
-    """What stands on packages that are not always there, imported when it is asked for."""
-    if name in _LATER:
-        return getattr(import_module(f".{_LATER[name]}", __name__), name)
-    if name in {"sklearn", "torch", "jax"}:
+    if name in _HOME:
+        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    elif name in ("sklearn", "torch", "jax"):
         return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    elif name == "__version__":
+        value = _version()
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value  # found without this function from now on
+    return value
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,7 @@ __all__ = [
     "claims",
     "fingerprint",
     "fingerprint_paths",
+    "free_margin",
     "gram_weights",
     "horizon",
     "interpolate",
@@ -47,7 +48,9 @@ class Damaged(Error):
 @final
 class Data:
     @staticmethod
-    def dense(inputs: _Floats, targets: _Floats, kind: str, shape: list[int], name: str) -> Data: ...
+    def dense(
+        inputs: _Floats, targets: _Floats, kind: str, shape: list[int], name: str, sealed: bool = True
+    ) -> Data: ...
     @staticmethod
     def sparse(
         columns: int,
@@ -128,6 +131,7 @@ def run_experiment(
 ) -> bool: ...
 def run_names(folder: _Path) -> list[str]: ...
 def open_run(folder: _Path, name: str, data_dir: _Path | None = None) -> Run: ...
+def free_margin(data: Data) -> dict[str, Any] | None: ...
 def solve_margin(data: Data, norm: str, semidefinite: bool = False) -> dict[str, Any]: ...
 def interpolate(
     data: Data,

@@ -18,6 +18,8 @@ from ._progress import Progress
 from ._verbs import Fingerprint, from_core
 
 Floats = NDArray[np.float64]
+# what the learning rate is multiplied by, one after the other, where an optimiser does not fit the probes
+_FASTER = (10.0, 100.0)
 # how far a geometry must lead to be named although its margin is not reached
 _CLEAR = 0.5
 Stepper = Callable[[Floats], Floats]
@@ -38,6 +40,7 @@ def follow(
     name: str,
     make: Maker,
     *,
+    undecayed: Maker | None = None,
     starts: int,
     log10_loss: float,
     steps: int,
@@ -45,7 +48,11 @@ def follow(
     late: float | None,
     progress: bool | None,
 ) -> Fingerprint:
-    """Follows an optimiser on the linear problems of the battery and reads its paths, early and late."""
+    """Follows an optimiser on the linear problems of the battery and reads its paths, early and late.
+
+    Weight decay keeps weights bounded, and a small rate takes long, so that a loss may not fall far enough to tell anything. Then the
+    optimiser is tried without its weight decay (`undecayed`, if it has any) and with higher rates; the answer says so.
+    """
     if objective not in ("log", "plain"):
         raise _core.Error(f"the objective is log (ln L) or plain (L), not {objective!r}")
     if not log10_loss <= -2:
@@ -55,7 +62,7 @@ def follow(
     probes, levels = _core.probes(starts)
     with Progress(progress) as shown:
 
-        def run(scale: float, factor: float, words: str) -> Fingerprint:
+        def run(make: Maker, scale: float, factor: float, words: str) -> Fingerprint:
             paths: list[tuple[str, int, int, str, list[tuple[int, Floats]]]] = []
             for probe in probes:
                 for start, origin in enumerate(probe["starts"]):
@@ -65,10 +72,40 @@ def follow(
             found = _core.fingerprint_paths(name, paths)
             return from_core(found["fingerprints"][0], found["page"], found["figure"])
 
-        early = run(1.0, 1.0, "")
+        early, make, rate = _first_fit(make, undecayed, run)
         if late is None or objective == "plain":
             return replace(early, early=_leading(early), answer=_words(early))
-        return _with_late(early, late, lambda factor: run(10.0**late, factor, ", late"), _raise(probes[0], make, late))
+
+        def run_late(factor: float) -> Fingerprint:
+            return run(make, 10.0**late, rate * factor, ", late")
+
+        return _with_late(early, late, run_late, _raise(probes[0], make, late))
+
+
+def _first_fit(
+    make: Maker, undecayed: Maker | None, run: Callable[[Maker, float, float, str], Fingerprint]
+) -> tuple[Fingerprint, Maker, float]:
+    """The fingerprint of an optimiser as it is, else without its weight decay, else at a higher rate; with what was changed."""
+    attempts = [(make, 1.0, "")]
+    words = ""
+    if undecayed is not None:
+        words = "without weight decay"
+        attempts.append((undecayed, 1.0, words))
+    for factor in _FASTER:
+        faster = f"at {factor:.0f} times its rate"
+        attempts.append((undecayed or make, factor, f"{words}, {faster}" if words else faster))
+    first: _core.Error | None = None
+    for maker, factor, changed in attempts:
+        try:
+            found = run(maker, 1.0, factor, f" {changed}" if changed else "")
+        except _core.Error as error:
+            first = first or error
+            continue
+        if changed:
+            found = replace(found, answer=f"{found.answer} ({changed}; as it is, it fits too little to tell)")
+        return found, maker, factor
+    assert first is not None
+    raise first
 
 
 def _leading(found: Fingerprint) -> str | None:

@@ -4,7 +4,6 @@
 `ImplicitBiasClassifier` trains with any optimiser, far past a loss of 1e-300.
 """
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -36,23 +35,6 @@ def _with_column(X: Any, column: Floats) -> Any:
 
         return hstack([X, csr_array(column[:, None])], format="csr")
     return np.hstack([X, column[:, None]])
-
-
-def _span(rows: Floats) -> tuple[Callable[[Floats], Floats], Floats]:
-    """Fewer examples than inputs: the examples in coordinates of their span, and the way back for a direction.
-
-    From the Cholesky factor of their products where that is well conditioned, by orthogonal columns otherwise, which takes longer.
-    """
-    try:
-        factor: Floats = np.asarray(np.linalg.cholesky(rows @ rows.T), dtype=np.float64)
-        sizes = np.diag(factor)
-        if sizes.min() > 1e-3 * sizes.max():
-            return lambda direction: rows.T @ np.linalg.solve(factor.T, direction), factor
-    except np.linalg.LinAlgError:
-        pass
-    basis, triangle = np.linalg.qr(rows.T)
-    coordinates: Floats = np.ascontiguousarray(triangle.T, dtype=np.float64)
-    return lambda direction: basis @ direction, coordinates
 
 
 def _with_slack(X: Any, size: float) -> Any:
@@ -112,8 +94,7 @@ class MaxMarginClassifier(_Linear):
     ----------
     coef_, intercept_ : the weights, of norm 1 with a hard margin and a free intercept.
     margin_ : the margin γ*, a proven lower bound; min yᵢ(⟨w, xᵢ⟩ + b) for ‖w‖ = 1.
-    gap_ : the relative distance to the upper bound, proven with outward rounding; for ℓ2 data with more columns than rows and a
-        free intercept it is recomputed in plain arithmetic.
+    gap_ : the relative distance to the upper bound, proven with outward rounding.
     support_ : the examples with positive dual weight.
     dual_ : dual weights of the examples, of sum 1.
     separable_ : whether the data are separable; None where a finite C leaves that open.
@@ -168,12 +149,19 @@ class MaxMarginClassifier(_Linear):
         self.support_ = np.flatnonzero(dual > 1e-9 * dual.sum())
 
     def _free(self, X: Any, codes: NDArray[np.intp]) -> bool | None:
-        """Two classes, an intercept that costs nothing: the margin of differences x₊ − x₋, half of which it is."""
+        """Two classes, an intercept that costs nothing: the distance of two hulls in ℓ2, or the margin of differences x₊ − x₋, half
+        of which it is."""
+        rows = np.ascontiguousarray(X.toarray() if is_sparse(X) else X)
+        if self.norm == "l2":
+            signs: Floats = np.where(codes == 1, 1.0, -1.0)
+            data = _core.Data.dense(rows, signs, "binary", [rows.shape[1]], "data", sealed=False)
+            nearest = _core.free_margin(data)
+            if nearest is not None:
+                self.coef_ = nearest["direction"][None, :]
+                self.intercept_ = np.array([nearest["intercept"]])
+                self._keep(nearest | {"unique": True}, 1.0, nearest["dual"])
+                return True
         above, below = np.flatnonzero(codes == 1), np.flatnonzero(codes == 0)
-        rows = whole = X.toarray() if is_sparse(X) else X
-        basis: Callable[[Floats], Floats] | None = None
-        if self.norm == "l2" and rows.shape[1] > rows.shape[0]:  # lengths are the same in the span of the examples
-            basis, rows = _span(rows)
         scores = rows @ (rows[above].mean(axis=0) - rows[below].mean(axis=0))
         pairs, best, begun = self._likely_pairs(rows, above, below), np.inf, False
         while True:
@@ -204,18 +192,10 @@ class MaxMarginClassifier(_Linear):
             if found["margin"] < best * (1 - 1e-9):  # it went on: pairs without weight have done their work
                 pairs = pairs[found["dual"] > 1e-12 * found["dual"].max()]
             best = min(best, found["margin"])
-        if basis is not None:
-            direction = basis(direction)
-            direction /= np.linalg.norm(direction)
-            scores = whole @ direction
-            least, most = scores[above].min(), scores[below].max()
         self.coef_ = direction[None, :]
         self.intercept_ = np.array([-(least + most) / 2])
         self._keep(found, 0.5, dual)
         self.margin_ = float(min(self.margin_, (least - most) / 2))
-        if basis is not None:  # both bounds again, for the examples themselves
-            upper = float(np.linalg.norm((dual * np.where(codes == 1, 1.0, -1.0)) @ whole) / dual.sum())
-            self.gap_ = float(max(self.gap_, (upper - self.margin_) / upper))
         return True
 
     def _likely_pairs(self, rows: Floats, above: NDArray[np.intp], below: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -226,14 +226,17 @@ def fingerprint(
     that ordinary optimisers can be followed far; `reached` of the answer says down to which loss. Late in training gradients are small,
     and an optimiser with an ε, such as Adam, becomes another: a second run hands it gradients of 10^`late` of their size, with a learning
     rate raised until steps are as long as before, and its answer is `late` (None leaves it out). `objective="plain"` hands the optimiser
-    the gradient of L itself instead, which a float cannot hold for long.
+    the gradient of L itself instead, which a float cannot hold for long. An optimiser that does not fit the problems is tried without its
+    weight decay and at higher rates, and the answer says so.
     """
 
-    def stepper(origin: Floats, factor: float) -> Callable[[Floats], Floats]:
+    def stepper(origin: Floats, factor: float, decays: bool = True) -> Callable[[Floats], Floats]:
         weights = torch.nn.Parameter(torch.as_tensor(origin))
         optimiser = make([weights])
         for group in optimiser.param_groups:
             group["lr"] *= factor
+            if not decays:
+                group["weight_decay"] = 0.0
         view = weights.detach().numpy()
 
         def step(gradient: Floats) -> Floats:
@@ -244,11 +247,12 @@ def fingerprint(
 
         return step
 
-    if name is None:
-        name = type(make([torch.nn.Parameter(torch.zeros(2, 2, dtype=torch.float64))])).__name__
+    sample = make([torch.nn.Parameter(torch.zeros(2, 2, dtype=torch.float64))])
+    decays = any(group.get("weight_decay") for group in sample.param_groups)
     return follow(
-        name,
+        name if name is not None else type(sample).__name__,
         stepper,
+        undecayed=(lambda origin, factor: stepper(origin, factor, decays=False)) if decays else None,
         starts=starts,
         log10_loss=log10_loss,
         steps=steps,

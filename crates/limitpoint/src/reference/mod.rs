@@ -18,6 +18,7 @@
 //! | `inseparable` | weights that combine all rows to 0 |
 //! | `classes` | several classes, whose rows are made when they are needed |
 //! | `max_margin`, `uniqueness` | exact max margins, whether they are unique, or the proof that there are none |
+//! | `free_intercept` | the ℓ2 margin of two classes with an intercept that costs nothing, fast |
 //! | `interpolate` | the solution of Xw = y of least norm, potential or divergence |
 //! | `constrained_loss` | the regularisation path: the least exponential loss in a norm ball |
 //! | `plane_network` | the largest margin of a two-layer ReLU network in the plane, whatever its directions |
@@ -28,6 +29,7 @@ mod classes;
 mod conic;
 mod constrained_loss;
 mod error;
+mod free_intercept;
 mod inseparable;
 mod interior;
 mod interpolate;
@@ -53,6 +55,7 @@ pub use any_norm::solve_margin_in;
 pub use classes::max_margin_of;
 pub use constrained_loss::{ConstrainedLoss, constrained_loss, log_loss_bound};
 pub use error::ReferenceError;
+pub use free_intercept::{FreeMargin, free_margin, proven_free_margin, proven_free_upper_bound};
 pub use interpolate::{Interpolation, InterpolationTarget, interpolate, stack_equations};
 pub use lasso_path::{LassoKnot, LassoPath, lasso_path};
 pub use margin::{MarginSolution, solve_margin, solve_margin_gram};
