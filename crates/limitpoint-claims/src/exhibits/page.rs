@@ -1,21 +1,8 @@
 //! A record as a page that people read, and the page that leads to all of them.
 
-use super::reading::Row;
+use super::reading::{Row, short};
 use super::record::{ExhibitRecord, Extent};
 use super::{Exhibit, MadeOf, exhibits};
-
-/// A number with four digits.
-fn short(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        "0".into()
-    } else if (1e-2..1e5).contains(&size) {
-        let text = format!("{value:.4}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        format!("{value:.3e}")
-    }
-}
 
 /// Seconds, minutes or hours.
 fn duration(seconds: f64) -> String {

@@ -5,7 +5,6 @@ use limitpoint::report::Sketch;
 use serde::{Deserialize, Serialize};
 
 use super::material::Material;
-use crate::outcome::number;
 
 /// One number of a paper beside ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,13 +74,26 @@ impl Reading {
         }
         let Some((best, most)) = means.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
         let others =
-            means.iter().filter(|(name, _)| *name != best).map(|(name, mean)| format!("{name} {}", number(*mean)));
+            means.iter().filter(|(name, _)| *name != best).map(|(name, mean)| format!("{name} {}", short(*mean)));
         let verdict = if best == expected { "as in print" } else { "print has another" };
         self.say(format!(
             "{what} is largest for {best} ({}; {}), {verdict}.",
-            number(most),
+            short(most),
             others.collect::<Vec<_>>().join(", ")
         ));
+    }
+}
+
+/// A number with four digits.
+pub(super) fn short(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        "0".into()
+    } else if (1e-2..1e5).contains(&size) {
+        let text = format!("{value:.4}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        format!("{value:.3e}")
     }
 }
 
