@@ -41,10 +41,7 @@ pub(super) const EXHIBITS: [Exhibit; 10] = [
     Exhibit {
         id: "C.fig5",
         shows: "Features of hyperbolic entropy at three λ",
-        made_of: MadeOf::Runs {
-            sets: &["c-circle-lambda"],
-            read: |m| Ok(features(m, "c-circle-lambda", &HYPERBOLIC)?),
-        },
+        made_of: MadeOf::Runs { sets: &["c-circle-lambda"], read: |m| features(m, "c-circle-lambda", &HYPERBOLIC) },
         departures: &[OPEN, RATE],
     },
     Exhibit {
@@ -56,7 +53,7 @@ pub(super) const EXHIBITS: [Exhibit; 10] = [
     Exhibit {
         id: "C.fig6",
         shows: "Features of cubes at three λ",
-        made_of: MadeOf::Runs { sets: &["c-circle-lambda"], read: |m| Ok(features(m, "c-circle-lambda", &CUBES)?) },
+        made_of: MadeOf::Runs { sets: &["c-circle-lambda"], read: |m| features(m, "c-circle-lambda", &CUBES) },
         departures: &[OPEN, RATE],
     },
     Exhibit {
