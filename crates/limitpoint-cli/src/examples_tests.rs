@@ -3,7 +3,7 @@
 
 use clap::{CommandFactory, Parser};
 use limitpoint::experiments::{Experiment, RecipeSource, plan};
-use limitpoint_claims::find_claims;
+use limitpoint_claims::{find_claims, find_exhibits};
 
 use crate::args::{Arguments, Verb};
 use crate::commands::advise::Topic;
@@ -92,7 +92,7 @@ fn every_command_shown_is_understood_and_names_what_exists() {
                 mirror.experiment.iter().for_each(|name| planned(name, &mirror.overrides));
             }
             Verb::Reproduce(reproduce) => {
-                for id in &reproduce.ids {
+                for id in reproduce.ids.iter().filter(|id| find_exhibits(id).is_none()) {
                     find_claims(id).unwrap_or_else(|error| panic!("{line}: {error}"));
                 }
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use limitpoint::experiments::{DataRecord, Machine, RunRecord};
+use limitpoint::report::Sketch;
 use serde::{Deserialize, Serialize};
 
 use super::material::{Gathered, Material};
@@ -130,11 +131,20 @@ impl ExhibitRecord {
                 };
             }
         }
+        record.reading.figures.retain(shows_something);
         for curve in record.reading.figures.iter_mut().flat_map(|figure| &mut figure.curves) {
             thin(&mut curve.points);
         }
         Ok(Some(record))
     }
+}
+
+/// Whether there is anything to draw.
+fn shows_something(figure: &Sketch) -> bool {
+    figure.curves.iter().any(|curve| !curve.points.is_empty())
+        || figure.bands.iter().any(|band| !band.points.is_empty())
+        || figure.clouds.iter().any(|cloud| !cloud.points.is_empty())
+        || !figure.dots.is_empty()
 }
 
 /// Leaves so many points of a curve that a picture shows no difference, its ends among them.
