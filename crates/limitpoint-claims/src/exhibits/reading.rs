@@ -70,7 +70,8 @@ impl Reading {
             named.iter().filter_map(|(name, values)| Some((*name, mean_and_spread(values).0?))).collect();
         if means.len() < named.len() {
             let missing = named.iter().filter(|(_, values)| values.is_empty()).map(|(name, _)| *name);
-            return self.say(format!("{what}: there is nothing of {} to compare.", missing.collect::<Vec<_>>().join(", ")));
+            return self
+                .say(format!("{what}: there is nothing of {} to compare.", missing.collect::<Vec<_>>().join(", ")));
         }
         let Some((best, most)) = means.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
         let others =
