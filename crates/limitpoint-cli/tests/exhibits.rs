@@ -90,3 +90,22 @@ fn the_exhibits_of_this_repository_agree_with_their_weights() {
     let output = limitpoint(&words);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
 }
+
+#[test]
+fn the_first_weights_below_a_loss_are_kept_and_stay_when_a_run_goes_on() {
+    let home = Home::new("milestones");
+    let out = home.path("out");
+    let levels = "observe.milestones=[-1.5, -2.5, -3.5]";
+    let run = limitpoint(&["run", "plane", "seed=1", "stop.log10_loss=-3", levels, "--out", &out]);
+    assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
+    let folder = format!("{out}/gradient-seed1/checkpoints");
+    let read = |name: &str| std::fs::read(format!("{folder}/{name}")).ok();
+    let (first, second) = (read("below-1.5.safetensors").unwrap(), read("below-2.5.safetensors").unwrap());
+    assert!(first != second && read("below-3.5.safetensors").is_none());
+    assert_eq!(limitpoint(&["verify", &out]).status.code(), Some(0));
+    let on = limitpoint(&["resume", &out, "stop.log10_loss=-4"]);
+    assert_eq!(on.status.code(), Some(0), "{}", stderr(&on));
+    assert_eq!((read("below-1.5.safetensors"), read("below-2.5.safetensors")), (Some(first), Some(second)));
+    assert!(read("below-3.5.safetensors").is_some());
+    assert_eq!(limitpoint(&["verify", &out]).status.code(), Some(0));
+}
