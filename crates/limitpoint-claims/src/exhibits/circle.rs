@@ -76,8 +76,8 @@ pub(super) const EXHIBITS: [Exhibit; 10] = [
     },
 ];
 
-const HYPERBOLIC: [&str; 3] = ["hyp-1", "hyp-0_1", "hyp-0_01"];
-const CUBES: [&str; 3] = ["cube-10", "cube-1", "cube-0_1"];
+pub(super) const HYPERBOLIC: [&str; 3] = ["hyp-1", "hyp-0_1", "hyp-0_01"];
+pub(super) const CUBES: [&str; 3] = ["cube-10", "cube-1", "cube-0_1"];
 pub(super) const NORMS: [(&str, &str); 3] = [("ℓ1", "margin.l1"), ("ℓ2", "margin.l2"), ("ℓ3", "margin.l3")];
 
 /// Rows of margins by optimiser and norm; `printed[k]` belongs to optimiser k.
@@ -96,6 +96,14 @@ pub(super) fn margins<const K: usize>(
     }
 }
 
+/// Says which of three optimisers has the largest margin in each norm; in print each has its own, in this order.
+pub(super) fn winners(reading: &mut Reading, material: &Material, set: &str, named: &[(&str, &str, [[f64; 2]; 3]); 3]) {
+    for ((norm, column), (_, expected, _)) in NORMS.iter().zip(named) {
+        let values = named.map(|(name, words, _)| (words, material.last(set, name, column)));
+        reading.say_largest(&format!("The {norm} margin"), &values, expected);
+    }
+}
+
 fn table_2(material: &Material) -> Result<Reading, ClaimError> {
     let mut reading = Reading::default();
     let printed = [
@@ -104,10 +112,7 @@ fn table_2(material: &Material) -> Result<Reading, ClaimError> {
         ("cube", "cubes", [[1.19e-6, 1.27e-8], [2.91e-4, 7.77e-7], [1.76e-3, 5.18e-6]]),
     ];
     margins(&mut reading, material, "c-circle-printed", &NORMS, &printed);
-    for (place, (norm, column)) in NORMS.iter().enumerate() {
-        let named = printed.map(|(name, words, _)| (words, material.last("c-circle-printed", name, column)));
-        reading.say_largest(&format!("The {norm} margin"), &named, printed[place].1);
-    }
+    winners(&mut reading, material, "c-circle-printed", &printed);
     for (metric, words) in [("hyp-metric", "hyperbolic entropy, metric steps"), ("cube-metric", "cubes, metric steps")]
     {
         for (norm, column) in NORMS {
@@ -125,8 +130,8 @@ fn table_3(material: &Material) -> Result<Reading, ClaimError> {
         ("hyp-0_01", "λ = 0.01", [[1.55e-5, 1.23e-6], [2.20e-4, 2.58e-5]]),
     ];
     margins(&mut reading, material, "c-circle-lambda", &NORMS[..2], &printed);
-    order(&mut reading, material, "ℓ1", &HYPERBOLIC, "margin.l1", true);
-    order(&mut reading, material, "ℓ2", &HYPERBOLIC, "margin.l2", false);
+    order(&mut reading, (material, "c-circle-lambda"), NORMS[0], &HYPERBOLIC, true);
+    order(&mut reading, (material, "c-circle-lambda"), NORMS[1], &HYPERBOLIC, false);
     Ok(reading)
 }
 
@@ -138,13 +143,19 @@ fn table_4(material: &Material) -> Result<Reading, ClaimError> {
         ("cube-0_1", "λ = 0.1", [[2.34e-4, 2.43e-6], [1.43e-3, 1.46e-5]]),
     ];
     margins(&mut reading, material, "c-circle-lambda", &NORMS[1..], &printed);
-    order(&mut reading, material, "ℓ3", &CUBES, "margin.l3", true);
+    order(&mut reading, (material, "c-circle-lambda"), NORMS[2], &CUBES, true);
     Ok(reading)
 }
 
-/// Says whether means rise or fall along a list.
-pub(super) fn order(reading: &mut Reading, material: &Material, norm: &str, along: &[&str], column: &str, rises: bool) {
-    let set = if material.sets.contains_key("c-deep-lambda") { "c-deep-lambda" } else { "c-circle-lambda" };
+/// Says whether the means of a margin rise or fall along a list of optimisers.
+pub(super) fn order(
+    reading: &mut Reading,
+    runs: (&Material, &str),
+    (norm, column): (&str, &str),
+    along: &[&str],
+    rises: bool,
+) {
+    let (material, set) = runs;
     let means: Vec<f64> = along
         .iter()
         .map(|name| super::reading::mean_and_spread(&material.last(set, name, column)).0.unwrap_or(f64::NAN))

@@ -2,9 +2,9 @@
 
 use limitpoint::report::Sketch;
 
-use super::circle::{NORMS, features, margins, order};
+use super::circle::{CUBES, HYPERBOLIC, NORMS, features, margins, order, winners};
 use super::material::Material;
-use super::reading::Reading;
+use super::reading::{Reading, shares};
 use super::{Exhibit, MadeOf};
 use crate::ClaimError;
 
@@ -65,8 +65,6 @@ pub(super) const EXHIBITS: [Exhibit; 8] = [
     },
 ];
 
-const HYPERBOLIC: [&str; 3] = ["hyp-1", "hyp-0_1", "hyp-0_01"];
-const CUBES: [&str; 3] = ["cube-10", "cube-1", "cube-0_1"];
 const MAPS: [&str; 3] = ["hyp", "gradient", "cube"];
 
 fn table_6(material: &Material) -> Result<Reading, ClaimError> {
@@ -77,10 +75,7 @@ fn table_6(material: &Material) -> Result<Reading, ClaimError> {
         ("cube", "cubes", [[2.39e-10, 0.08e-10], [9.36e-5, 0.04e-5], [3.42e-3, 0.06e-3]]),
     ];
     margins(&mut reading, material, PRINTED[0], &NORMS, &printed);
-    for (place, (norm, column)) in NORMS.iter().enumerate() {
-        let named = printed.map(|(name, words, _)| (words, material.last(PRINTED[0], name, column)));
-        reading.say_largest(&format!("The {norm} margin"), &named, printed[place].1);
-    }
+    winners(&mut reading, material, PRINTED[0], &printed);
     Ok(reading)
 }
 
@@ -92,8 +87,8 @@ fn table_7(material: &Material) -> Result<Reading, ClaimError> {
         ("hyp-0_01", "λ = 0.01", [[4.87e-9, 0.23e-9], [4.44e-5, 0.76e-5]]),
     ];
     margins(&mut reading, material, LAMBDA[0], &NORMS[..2], &printed);
-    order(&mut reading, material, "ℓ1", &HYPERBOLIC, "margin.l1", true);
-    order(&mut reading, material, "ℓ2", &HYPERBOLIC, "margin.l2", false);
+    order(&mut reading, (material, LAMBDA[0]), NORMS[0], &HYPERBOLIC, true);
+    order(&mut reading, (material, LAMBDA[0]), NORMS[1], &HYPERBOLIC, false);
     Ok(reading)
 }
 
@@ -105,7 +100,7 @@ fn table_8(material: &Material) -> Result<Reading, ClaimError> {
         ("cube-0_1", "λ = 0.1", [[7.47e-5, 0.04e-5], [3.44e-3, 0.03e-3]]),
     ];
     margins(&mut reading, material, LAMBDA[0], &NORMS[1..], &printed);
-    order(&mut reading, material, "ℓ3", &CUBES, "margin.l3", true);
+    order(&mut reading, (material, LAMBDA[0]), NORMS[2], &CUBES, true);
     Ok(reading)
 }
 
@@ -116,9 +111,7 @@ pub(super) fn histogram(material: &Material, number: usize, title: &str) -> Opti
     for map in MAPS {
         let run = material.finished(PRINTED[0], map).find(|run| run.seed == 42)?;
         let (_, counts) = run.histograms.last()?.blocks.get(number - 1)?;
-        let (all, bins) = (counts.iter().sum::<usize>() as f64, counts.len() as f64);
-        let bar = |(k, count): (usize, &usize)| [(k as f64 + 0.5) / bins, *count as f64 / all];
-        sketch = sketch.curve(map, counts.iter().enumerate().map(bar).filter(|point| point[1] > 0.0).collect());
+        sketch = sketch.curve(map, shares(counts));
     }
     Some(sketch)
 }

@@ -6,7 +6,7 @@ use limitpoint::certificates::Evidence;
 use limitpoint::engine::{Compute, Precision};
 use limitpoint::experiments::{
     CertifyOptions, Part, RobustnessOptions, RunRecord, RunRobustness, certify_run, experiment_data, load_checkpoint,
-    load_weights, milestone_name, run_robustness, write_atomically,
+    load_weights, milestone_name, place, run_robustness, write_atomically,
 };
 use limitpoint::norms::NormSpec;
 use limitpoint::report::Sketch;
@@ -14,7 +14,7 @@ use limitpoint::robustness::AttackSpec;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::material::{Material, claimed};
+use super::material::Material;
 use super::photographs::course;
 use super::reading::Reading;
 use super::{Exhibit, MadeOf};
@@ -93,9 +93,7 @@ struct Look {
 
 /// The folder of a run and the file of a model in it, if it has come so far.
 fn model(material: &Material, run: &RunRecord, level: Option<f64>) -> Option<(PathBuf, PathBuf)> {
-    let sweep = &material.sets.get("d-cnn")?.folder;
-    let folder =
-        Some(sweep.join(&run.name)).filter(|place| place.is_dir()).unwrap_or_else(|| claimed(sweep, &run.name));
+    let folder = place(&material.sets.get("d-cnn")?.folder, &run.name);
     let file = level.map_or_else(|| "final.safetensors".to_owned(), milestone_name);
     let path = folder.join("checkpoints").join(file);
     path.is_file().then_some((folder, path))

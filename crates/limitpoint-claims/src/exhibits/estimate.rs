@@ -2,6 +2,7 @@
 
 use limitpoint::data::DataSpec;
 use limitpoint::driver::Batching;
+use limitpoint::engine::Precision;
 use limitpoint::experiments::{Recipe, Task};
 use limitpoint::models::{Architecture, ModelSpec, Shape};
 use limitpoint::optimisers::OptimiserSpec;
@@ -19,6 +20,8 @@ const OVERHEAD: f64 = 4e-6;
 pub struct Estimate {
     /// Runs.
     pub runs: usize,
+    /// The numbers they compute in.
+    pub precision: Precision,
     /// Steps of all of them, where they are not ended by the loss before.
     pub steps: f64,
     /// Multiply-adds of all of them.
@@ -30,8 +33,9 @@ pub struct Estimate {
 impl Estimate {
     /// Of a set, from its descriptions alone: data need not be here.
     pub fn of(set: &RunSet) -> Result<Self, ClaimError> {
-        let tasks = set.plan()?.tasks();
-        let mut estimate = Self { runs: tasks.len(), steps: 0.0, multiply_adds: 0.0, bytes: 0.0 };
+        let plan = set.plan()?;
+        let (tasks, precision) = (plan.tasks(), plan.base.precision);
+        let mut estimate = Self { runs: tasks.len(), precision, steps: 0.0, multiply_adds: 0.0, bytes: 0.0 };
         for task in &tasks {
             let steps = task.recipe.stop.steps.unwrap_or(0) as f64;
             estimate.steps += steps;

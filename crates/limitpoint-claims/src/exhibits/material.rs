@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use limitpoint::experiments::{ExperimentRecord, RunRecord, Task, load_weights};
+use limitpoint::experiments::{ExperimentRecord, RunRecord, Task, load_weights, place};
 use limitpoint::params::ParamLayout;
 
 use super::run_sets::RunSet;
@@ -66,8 +66,7 @@ impl Material {
     /// Weights of a run: the last ones, or those of another checkpoint.
     pub fn weights(&self, set: &str, run: &RunRecord, file: &str) -> Result<(ParamLayout, Vec<f64>), ClaimError> {
         let gathered = self.sets.get(set).ok_or_else(|| absent(&run.name))?;
-        let folder = gathered.folder.join(&run.name);
-        let folder = if folder.is_dir() { folder } else { claimed(&gathered.folder, &run.name) };
+        let folder = place(&gathered.folder, &run.name);
         let data = limitpoint::experiments::run_data(&folder, self.data_folder.as_deref())?.0;
         let task = gathered.planned.iter().find(|task| is_of(task, run)).ok_or_else(|| absent(&run.name))?;
         let layout = task.recipe.model.architecture_on(&data.train)?.layout().clone();
@@ -80,13 +79,6 @@ impl Material {
     pub fn task(&self, set: &str, run: &RunRecord) -> Option<&Task> {
         self.sets.get(set)?.planned.iter().find(|task| is_of(task, run))
     }
-}
-
-/// Where a run lies that waits, or that a worker is at.
-pub(super) fn claimed(sweep: &Path, name: &str) -> PathBuf {
-    let workers = std::fs::read_dir(sweep.join("running")).into_iter().flatten().flatten();
-    let places = workers.map(|worker| worker.path().join(name)).chain([sweep.join("waiting").join(name)]);
-    places.into_iter().find(|place| place.is_dir()).unwrap_or_else(|| sweep.join(name))
 }
 
 fn absent(run: &str) -> ClaimError {

@@ -3,7 +3,7 @@
 use limitpoint::report::Sketch;
 
 use super::material::Material;
-use super::reading::{Reading, curves, mean_and_spread};
+use super::reading::{Reading, curves, mean_and_spread, shares};
 use super::{Exhibit, MadeOf};
 use crate::ClaimError;
 
@@ -93,9 +93,7 @@ fn layer(material: &Material, first: bool) -> Result<Reading, ClaimError> {
         let Some(record) = run.histograms.last() else { continue };
         let mut blocks = record.blocks.iter().filter(|(name, _)| name.ends_with("weight"));
         let Some((_, counts)) = (if first { blocks.next() } else { blocks.next_back() }) else { continue };
-        let (all, bins) = (counts.iter().sum::<usize>() as f64, counts.len() as f64);
-        let bar = |(k, count): (usize, &usize)| [(k as f64 + 0.5) / bins, *count as f64 / all];
-        sketch = sketch.curve(map, counts.iter().enumerate().map(bar).filter(|point| point[1] > 0.0).collect());
+        sketch = sketch.curve(map, shares(counts));
         if first {
             cuts = cuts.curve(map, accuracies_after_cuts(material, run)?);
         }

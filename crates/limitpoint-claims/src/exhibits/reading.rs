@@ -109,6 +109,13 @@ pub(super) fn mean_and_spread(values: &[f64]) -> (Option<f64>, Option<f64>) {
     (Some(mean).filter(|mean| mean.is_finite()), spread.filter(|spread| spread.is_finite()))
 }
 
+/// Shares of the counts of a histogram over [0, 1], at the middles of its bins; empty bins are left out.
+pub(super) fn shares(counts: &[usize]) -> Vec<[f64; 2]> {
+    let (all, bins) = (counts.iter().sum::<usize>() as f64, counts.len() as f64);
+    let bar = |(k, count): (usize, &usize)| [(k as f64 + 0.5) / bins, *count as f64 / all];
+    counts.iter().enumerate().map(bar).filter(|point| point[1] > 0.0).collect()
+}
+
 /// The mean over runs of a column, at the steps that all of them have.
 pub(super) fn mean_curve<'a>(runs: impl Iterator<Item = &'a RunRecord>, x: &str, y: &str) -> Vec<[f64; 2]> {
     let runs: Vec<&RunRecord> = runs.collect();

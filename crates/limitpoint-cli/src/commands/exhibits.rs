@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use anyhow::Context;
+use limitpoint::engine::Precision;
 use limitpoint::experiments::{Departure, ProductRate, WorkOptions, lay_out, write_atomically};
 use limitpoint::report::sketch_figure;
 use limitpoint_claims::{
@@ -15,7 +15,7 @@ use limitpoint_claims::{
 use serde_json::json;
 
 use super::reproduce::{Reproduce, laboratory};
-use super::worker::{Ends, leave_on_signals, side_by_side};
+use super::worker::{Ends, leave_after, leave_on_signals, side_by_side};
 use super::{data::data_folder, print, say};
 use crate::args::Format;
 use crate::{outcome, values};
@@ -80,13 +80,7 @@ pub fn run(arguments: &Reproduce, chosen: &[Exhibit]) -> anyhow::Result<ExitCode
 /// Lays out what is missing and works until it is done, time is up or somebody interrupts.
 fn make(arguments: &Reproduce, chosen: &[Exhibit], data_folder: Option<&Path>) -> anyhow::Result<()> {
     let interrupt = leave_on_signals()?;
-    if let Some(time) = arguments.time {
-        let flag: Arc<AtomicBool> = Arc::clone(&interrupt);
-        std::thread::spawn(move || {
-            std::thread::sleep(time);
-            flag.store(true, Ordering::Relaxed);
-        });
-    }
+    leave_after(arguments.time, &interrupt);
     let threads = values::threads(None, false);
     for set in sets_of(chosen) {
         if interrupt.load(Ordering::Relaxed) {
@@ -116,12 +110,11 @@ fn plan(arguments: &Reproduce, chosen: &[Exhibit]) -> anyhow::Result<ExitCode> {
     let threads = values::threads(None, true);
     // two operations a multiply-add
     let rate = |precision| 0.5e9 * ProductRate::new(threads, precision).gigaflops();
-    let rates = [limitpoint::engine::Precision::F64, limitpoint::engine::Precision::F32].map(rate);
+    let rates = [Precision::F64, Precision::F32].map(rate);
     let (mut text, mut output, mut sum) = (String::new(), Vec::new(), 0.0);
     for set in sets_of(chosen) {
         let estimate = Estimate::of(set)?;
-        let single = set.plan()?.base.precision == limitpoint::engine::Precision::F32;
-        let hours = estimate.hours(rates[usize::from(single)]);
+        let hours = estimate.hours(rates[usize::from(estimate.precision == Precision::F32)]);
         sum += hours;
         let used: Vec<&str> = chosen.iter().filter(|e| e.sets().contains(&set.name)).map(|e| e.id).collect();
         text += &format!(

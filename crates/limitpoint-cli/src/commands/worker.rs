@@ -47,13 +47,7 @@ pub struct WorkerArguments {
 /// Runs the verb.
 pub fn run(arguments: &WorkerArguments) -> anyhow::Result<ExitCode> {
     let interrupt = leave_on_signals()?;
-    if let Some(time) = arguments.time {
-        let flag = Arc::clone(&interrupt);
-        std::thread::spawn(move || {
-            std::thread::sleep(time);
-            flag.store(true, Ordering::Relaxed);
-        });
-    }
+    leave_after(arguments.time, &interrupt);
     let threads = values::threads(Some(arguments.threads), arguments.quiet);
     let options = WorkOptions {
         threads,
@@ -64,6 +58,17 @@ pub fn run(arguments: &WorkerArguments) -> anyhow::Result<ExitCode> {
     };
     let outcome = side_by_side(&arguments.sweep, &options, arguments.jobs)?;
     tell(&arguments.sweep, &outcome, arguments.format)
+}
+
+/// Sets the flag when this time is over, if there is one.
+pub fn leave_after(time: Option<Duration>, interrupt: &Arc<AtomicBool>) {
+    if let Some(time) = time {
+        let flag = Arc::clone(interrupt);
+        std::thread::spawn(move || {
+            std::thread::sleep(time);
+            flag.store(true, Ordering::Relaxed);
+        });
+    }
 }
 
 /// Several workers in this process.

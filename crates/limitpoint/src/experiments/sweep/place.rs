@@ -17,7 +17,7 @@ pub fn is_sweep(folder: &Path) -> bool {
 }
 
 /// The folder of a run: its own place in an experiment, or where it waits or is worked on in a sweep.
-pub(in crate::experiments) fn place(experiment: &Path, name: &str) -> PathBuf {
+pub fn place(experiment: &Path, name: &str) -> PathBuf {
     let home = experiment.join(name);
     if home.exists() || !is_sweep(experiment) {
         return home;
