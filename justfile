@@ -23,6 +23,10 @@ quick *filter:
 test:
     cargo test --release --workspace
 
+# the tests with other random cases than those of .cargo/config.toml
+explore:
+    PROPTEST_RNG_SEED=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ') cargo test --release --workspace
+
 # format the code, then hold it against clippy
 lint:
     cargo fmt --all
