@@ -11,7 +11,7 @@
 use std::cmp::Ordering;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Factor, LinalgError, Matrix, Scalar};
+use super::{Factor, LinalgError, Matrix, Scalar, Vectors};
 use crate::numeric::wide;
 
 /// A number with twice the digits of a double.
@@ -169,6 +169,12 @@ impl Scalar for Precise {
     fn times(self, factor: f64) -> Self {
         let Self { high, low } = Self::product(self.high, factor);
         Self::renormalised(high, self.low.mul_add(factor, low))
+    }
+}
+
+impl Vectors for Precise {
+    fn norm2(v: &[Self]) -> Self {
+        Self::dot(v, v).root()
     }
 
     fn dot(a: &[Self], b: &[Self]) -> Self {

@@ -9,59 +9,18 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// A number a network can compute in: `f64`, or `f32` where a network chooses it.
-///
-/// The methods are the handful of vector operations the kernels in `linalg::tile` need; each is one
-/// instruction of whatever instruction set [`pulp::Arch`] finds at run time.
-pub trait Real:
-    sealed::Sealed
-    + Copy
-    + Default
-    + Send
-    + Sync
-    + PartialOrd
-    + std::ops::AddAssign
-    + std::ops::MulAssign
-    + std::fmt::Debug
-    + 'static
-{
+/// How numbers of a type lie in vector registers of whatever instruction set [`pulp::Arch`] finds at run time.
+pub trait Registers: sealed::Sealed + Copy + Sized {
     /// A vector register of the instruction set `S`.
     type Vector<S: Simd>: Copy;
     /// A yes or no for every number of a register.
     type Mask<S: Simd>: Copy;
     /// Numbers per register.
     fn lanes<S: Simd>() -> usize;
-    /// Rounds a double to this type.
-    fn from_f64(x: f64) -> Self;
-    /// Widens to a double.
-    fn to_f64(self) -> f64;
     /// All lanes equal to `x`.
     fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
-    /// a + b.
-    fn add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
-    /// a · b.
-    fn mul<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
-    /// a · b + c, fused where the machine can.
-    fn mul_add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;
-    /// max(a, 0), where a NaN stays a NaN.
-    fn positive_part<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Vector<S>;
-    /// Where a > 0.
-    fn positive<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Mask<S>;
-    /// `yes` where the mask says yes, else `no`.
-    fn select<S: Simd>(simd: S, mask: Self::Mask<S>, yes: Self::Vector<S>, no: Self::Vector<S>) -> Self::Vector<S>;
     /// The sum of the lanes.
     fn reduce_sum<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
-
-    /// `yes` where test > 0, else `no`.
-    #[inline(always)]
-    fn where_positive<S: Simd>(
-        simd: S,
-        test: Self::Vector<S>,
-        yes: Self::Vector<S>,
-        no: Self::Vector<S>,
-    ) -> Self::Vector<S> {
-        Self::select(simd, Self::positive(simd, test), yes, no)
-    }
 
     /// Reads one register.
     ///
@@ -84,16 +43,47 @@ pub trait Real:
     }
 }
 
+/// The handful of operations on registers that the kernels in `linalg::tile` need, each one instruction.
+pub trait Lanewise: Registers {
+    /// a + b.
+    fn add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// a · b.
+    fn mul<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// a · b + c, fused where the machine can.
+    fn mul_add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;
+    /// max(a, 0), where a NaN stays a NaN.
+    fn positive_part<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Vector<S>;
+    /// Where a > 0.
+    fn positive<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Mask<S>;
+    /// `yes` where the mask says yes, else `no`.
+    fn select<S: Simd>(simd: S, mask: Self::Mask<S>, yes: Self::Vector<S>, no: Self::Vector<S>) -> Self::Vector<S>;
+
+    /// `yes` where test > 0, else `no`.
+    #[inline(always)]
+    fn where_positive<S: Simd>(
+        simd: S,
+        test: Self::Vector<S>,
+        yes: Self::Vector<S>,
+        no: Self::Vector<S>,
+    ) -> Self::Vector<S> {
+        Self::select(simd, Self::positive(simd, test), yes, no)
+    }
+}
+
+/// A number a network can compute in: `f64`, or `f32` where a network chooses it.
+pub trait Real:
+    Lanewise + Default + Send + Sync + PartialOrd + std::ops::AddAssign + std::ops::MulAssign + std::fmt::Debug + 'static
+{
+    /// Rounds a double to this type.
+    fn from_f64(x: f64) -> Self;
+    /// Widens to a double.
+    fn to_f64(self) -> f64;
+}
+
 macro_rules! real {
     ($ty: ident, $vector: ident, $mask: ident, $lanes: ident, $splat: ident, $add: ident, $mul: ident, $mul_add: ident,
      $at_most: ident, $more: ident, $max: ident, $select: ident, $reduce: ident) => {
         impl Real for $ty {
-            type Vector<S: Simd> = S::$vector;
-            type Mask<S: Simd> = S::$mask;
-            #[inline(always)]
-            fn lanes<S: Simd>() -> usize {
-                S::$lanes
-            }
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
                 x as $ty
@@ -102,10 +92,26 @@ macro_rules! real {
             fn to_f64(self) -> f64 {
                 f64::from(self)
             }
+        }
+
+        impl Registers for $ty {
+            type Vector<S: Simd> = S::$vector;
+            type Mask<S: Simd> = S::$mask;
+            #[inline(always)]
+            fn lanes<S: Simd>() -> usize {
+                S::$lanes
+            }
             #[inline(always)]
             fn splat<S: Simd>(simd: S, x: Self) -> S::$vector {
                 simd.$splat(x)
             }
+            #[inline(always)]
+            fn reduce_sum<S: Simd>(simd: S, a: S::$vector) -> Self {
+                simd.$reduce(a)
+            }
+        }
+
+        impl Lanewise for $ty {
             #[inline(always)]
             fn add<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
                 simd.$add(a, b)
@@ -135,10 +141,6 @@ macro_rules! real {
             #[inline(always)]
             fn select<S: Simd>(simd: S, mask: S::$mask, yes: S::$vector, no: S::$vector) -> S::$vector {
                 simd.$select(mask, yes, no)
-            }
-            #[inline(always)]
-            fn reduce_sum<S: Simd>(simd: S, a: S::$vector) -> Self {
-                simd.$reduce(a)
             }
         }
     };

@@ -5,9 +5,24 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use super::{Cholesky, LinalgError, Matrix};
 
+/// Vectors and matrices of such numbers.
+pub trait Vectors: Sized {
+    /// Σ aᵢbᵢ.
+    fn dot(a: &[Self], b: &[Self]) -> Self;
+    /// out += factor·x.
+    fn add_scaled(out: &mut [Self], factor: Self, x: &[Self]);
+    /// C = A B for row-major A (m×k), B (k×n), C (m×n).
+    fn matmul(c: &mut [Self], a: &[Self], b: &[Self], m: usize, k: usize, n: usize);
+    /// out += MᵀDM for the rows of M and weights D ≥ 0; the lower triangle is enough.
+    fn add_gram(out: &mut [Self], rows: &Matrix, weights: &[Self]);
+    /// ‖v‖₂.
+    fn norm2(v: &[Self]) -> Self;
+}
+
 /// A real number with the operations that the conic solver asks for. For doubles they are the library's own kernels.
 pub trait Scalar:
-    Copy
+    Vectors
+    + Copy
     + Default
     + Debug
     + PartialOrd
@@ -36,19 +51,6 @@ pub trait Scalar:
     fn power(self, exponent: f64) -> Self;
     /// x·y for a double y.
     fn times(self, factor: f64) -> Self;
-    /// Σ aᵢbᵢ.
-    fn dot(a: &[Self], b: &[Self]) -> Self;
-    /// out += factor·x.
-    fn add_scaled(out: &mut [Self], factor: Self, x: &[Self]);
-    /// C = A B for row-major A (m×k), B (k×n), C (m×n).
-    fn matmul(c: &mut [Self], a: &[Self], b: &[Self], m: usize, k: usize, n: usize);
-    /// out += MᵀDM for the rows of M and weights D ≥ 0; the lower triangle is enough.
-    fn add_gram(out: &mut [Self], rows: &Matrix, weights: &[Self]);
-
-    /// ‖v‖₂.
-    fn norm2(v: &[Self]) -> Self {
-        Self::dot(v, v).root()
-    }
 
     /// Whether it is a number.
     fn is_finite(self) -> bool {
@@ -92,7 +94,9 @@ impl Scalar for f64 {
     fn times(self, factor: f64) -> Self {
         self * factor
     }
+}
 
+impl Vectors for f64 {
     fn dot(a: &[Self], b: &[Self]) -> Self {
         super::dot(a, b)
     }

@@ -20,7 +20,7 @@ use pulp::Simd;
 
 use super::fetch::fetch;
 use super::panels::{PANEL_VECTORS, Panels};
-use super::real::Real;
+use super::real::{Real, Registers};
 
 mod narrow;
 mod waiting;
@@ -32,7 +32,7 @@ pub use waiting::Waiting;
 pub const DEPTH: usize = 128;
 
 /// A tile of R rows by NV registers.
-pub type Tile<T, S, const R: usize, const NV: usize> = [[<T as Real>::Vector<S>; NV]; R];
+pub type Tile<T, S, const R: usize, const NV: usize> = [[<T as Registers>::Vector<S>; NV]; R];
 
 /// What becomes of a finished tile.
 pub trait Finish<T: Real> {

@@ -1,6 +1,6 @@
 //! The entropy potential, whose mirror descent is exponentiated gradient descent.
 
-use super::{Domain, HorizonBounds, ScalarPotential};
+use super::{Domain, HorizonBounds, ScalarHorizon, ScalarPotential};
 
 /// r(t) = t ln t − t for t > 0.
 ///
@@ -39,6 +39,15 @@ impl ScalarPotential for Entropy {
     fn conjugate(&self, t: f64) -> f64 {
         t
     }
+    fn slack(&self, _t: f64) -> f64 {
+        0.0
+    }
+    fn analytic_radius(&self, t: f64) -> f64 {
+        t
+    }
+}
+
+impl ScalarHorizon for Entropy {
     fn degree(&self) -> f64 {
         1.0
     }
@@ -47,12 +56,6 @@ impl ScalarPotential for Entropy {
     }
     fn domain(&self) -> Domain {
         Domain::Positive
-    }
-    fn slack(&self, _t: f64) -> f64 {
-        0.0
-    }
-    fn analytic_radius(&self, t: f64) -> f64 {
-        t
     }
     fn horizon_bounds(&self, _count: usize) -> Option<HorizonBounds> {
         Some(HorizonBounds { factor: 1.0, offset: 0.0 })

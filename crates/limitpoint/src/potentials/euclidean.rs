@@ -1,6 +1,6 @@
 //! The Euclidean potential, whose mirror flow is gradient flow.
 
-use super::{HorizonBounds, ScalarPotential};
+use super::{HorizonBounds, ScalarHorizon, ScalarPotential};
 
 /// r(t) = t²/2.
 ///
@@ -36,12 +36,6 @@ impl ScalarPotential for Euclidean {
     fn conjugate(&self, t: f64) -> f64 {
         0.5 * t * t
     }
-    fn degree(&self) -> f64 {
-        2.0
-    }
-    fn horizon_coefficient(&self) -> f64 {
-        1.0
-    }
     fn log_conjugate(&self, t: f64) -> f64 {
         2.0 * t.abs().ln() - std::f64::consts::LN_2
     }
@@ -50,6 +44,15 @@ impl ScalarPotential for Euclidean {
     }
     fn bregman(&self, a: f64, b: f64) -> f64 {
         0.5 * (a - b) * (a - b)
+    }
+}
+
+impl ScalarHorizon for Euclidean {
+    fn degree(&self) -> f64 {
+        2.0
+    }
+    fn horizon_coefficient(&self) -> f64 {
+        1.0
     }
     fn horizon_bounds(&self, _count: usize) -> Option<HorizonBounds> {
         Some(HorizonBounds { factor: 1.0, offset: 0.0 })

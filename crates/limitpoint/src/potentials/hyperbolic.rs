@@ -1,6 +1,6 @@
 //! The hyperbolic entropy, whose horizon is the ℓ₁ norm.
 
-use super::{HorizonBounds, PotentialError, ScalarPotential};
+use super::{HorizonBounds, PotentialError, ScalarHorizon, ScalarPotential};
 use crate::numeric::log_one_minus_exp;
 
 /// r(t) = t asinh(t/√λ) − √(t² + λ), λ > 0.
@@ -92,17 +92,20 @@ impl ScalarPotential for Hyperbolic {
     fn conjugate(&self, t: f64) -> f64 {
         self.smooth_abs(t)
     }
-    fn degree(&self) -> f64 {
-        1.0
-    }
-    fn horizon_coefficient(&self) -> f64 {
-        1.0
-    }
     fn slack(&self, t: f64) -> f64 {
         self.lambda / self.smooth_abs(t)
     }
     fn analytic_radius(&self, t: f64) -> f64 {
         self.smooth_abs(t)
+    }
+}
+
+impl ScalarHorizon for Hyperbolic {
+    fn degree(&self) -> f64 {
+        1.0
+    }
+    fn horizon_coefficient(&self) -> f64 {
+        1.0
     }
     fn horizon_bounds(&self, count: usize) -> Option<HorizonBounds> {
         Some(HorizonBounds { factor: 1.0, offset: count as f64 * self.root_lambda })

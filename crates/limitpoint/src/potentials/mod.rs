@@ -80,7 +80,7 @@ pub use hyperbolic::{Hyperbolic, hyperbolic_log_abs, lambda_of_product_balance};
 pub use layers::Layers;
 pub use power_smoothed::PowerSmoothed;
 pub use quadratic::Quadratic;
-pub use separable::{Domain, ScalarPotential, Separable};
+pub use separable::{Domain, ScalarHorizon, ScalarPotential, Separable};
 pub use smoothed::Smoothed;
 pub use spec::{BlockPotential, PotentialSpec, QuadraticWeights};
 pub use spectral_entropy::SpectralEntropy;

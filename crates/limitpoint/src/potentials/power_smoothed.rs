@@ -1,7 +1,7 @@
 //! Smooth powers between the absolute value and the square, 1 < p ≤ 2.
 
 use super::power::newton_root;
-use super::{HorizonBounds, PotentialError, ScalarPotential};
+use super::{HorizonBounds, PotentialError, ScalarHorizon, ScalarPotential};
 
 /// r(t) = ((t² + λ)^{p/2} − K λ^{p/2})/p, 1 < p ≤ 2, λ ≥ 0; λ = 0 is the pure power |t|^p/p.
 ///
@@ -118,12 +118,6 @@ impl ScalarPotential for PowerSmoothed {
         let (u, v) = (t / m, self.root_lambda / m);
         m.powf(p) * ((1.0 - 1.0 / p) * u * u - v * v / p) + self.shift * self.lambda_power / p
     }
-    fn degree(&self) -> f64 {
-        self.p
-    }
-    fn horizon_coefficient(&self) -> f64 {
-        self.p - 1.0
-    }
     fn log_conjugate(&self, t: f64) -> f64 {
         if t.abs() > 1e20 * self.root_lambda {
             self.p * t.abs().ln() + (1.0 - 1.0 / self.p).ln()
@@ -141,6 +135,15 @@ impl ScalarPotential for PowerSmoothed {
     }
     fn analytic_radius(&self, t: f64) -> f64 {
         self.smooth_abs(t)
+    }
+}
+
+impl ScalarHorizon for PowerSmoothed {
+    fn degree(&self) -> f64 {
+        self.p
+    }
+    fn horizon_coefficient(&self) -> f64 {
+        self.p - 1.0
     }
     fn horizon_bounds(&self, count: usize) -> Option<HorizonBounds> {
         let offset = (self.shift * count as f64).powf(1.0 / self.p) * self.root_lambda;

@@ -15,6 +15,24 @@ pub enum Domain {
     Positive,
 }
 
+/// Where a scalar function r is defined, and what it becomes far from 0.
+pub trait ScalarHorizon {
+    /// The asymptotic degree α of q.
+    fn degree(&self) -> f64;
+    /// c = lim α q(t)/|t|^α as |t| → ∞.
+    fn horizon_coefficient(&self) -> f64;
+
+    /// Where r is defined.
+    fn domain(&self) -> Domain {
+        Domain::Real
+    }
+
+    /// Constants with φ ≤ gauge ≤ c φ + a on `count` entries, where known.
+    fn horizon_bounds(&self, _count: usize) -> Option<HorizonBounds> {
+        None
+    }
+}
+
 /// A strictly convex function r of one variable; [`Separable`] makes R(θ) = Σ r(θᵢ) of it.
 ///
 /// Write q(t) = t r′(t) − r(t), which is Q(∇R) entry by entry. The required methods are the mathematics; the provided
@@ -22,7 +40,7 @@ pub enum Domain {
 ///
 /// ```
 /// use limitpoint::params::ParamLayout;
-/// use limitpoint::potentials::{Conjugate, Horizon, ScalarPotential, Separable};
+/// use limitpoint::potentials::{Conjugate, Horizon, ScalarHorizon, ScalarPotential, Separable};
 ///
 /// struct Quartic; // r(t) = t⁴/4
 /// impl ScalarPotential for Quartic {
@@ -32,6 +50,8 @@ pub enum Domain {
 ///     fn inverse_slope(&self, z: f64) -> f64 { z.cbrt() }
 ///     fn curvature(&self, t: f64) -> f64 { 3.0 * t * t }
 ///     fn conjugate(&self, t: f64) -> f64 { 0.75 * t.powi(4) }
+/// }
+/// impl ScalarHorizon for Quartic {
 ///     fn degree(&self) -> f64 { 4.0 }
 ///     fn horizon_coefficient(&self) -> f64 { 3.0 }
 /// }
@@ -39,7 +59,7 @@ pub enum Domain {
 /// assert_eq!(potential.conjugate_at(&[2.0, 0.0]), 12.0);
 /// assert!((potential.horizon(&[2.0, 0.0]) - 48f64.sqrt().sqrt()).abs() < 1e-15);
 /// ```
-pub trait ScalarPotential: Send {
+pub trait ScalarPotential: ScalarHorizon + Send {
     /// The name used in files and messages.
     fn key(&self) -> &'static str;
     /// r(t).
@@ -52,15 +72,6 @@ pub trait ScalarPotential: Send {
     fn curvature(&self, t: f64) -> f64;
     /// q(t) = t r′(t) − r(t), without cancellation.
     fn conjugate(&self, t: f64) -> f64;
-    /// The asymptotic degree α of q.
-    fn degree(&self) -> f64;
-    /// c = lim α q(t)/|t|^α as |t| → ∞.
-    fn horizon_coefficient(&self) -> f64;
-
-    /// Where r is defined.
-    fn domain(&self) -> Domain {
-        Domain::Real
-    }
 
     /// ln q(t).
     fn log_conjugate(&self, t: f64) -> f64 {
@@ -95,11 +106,6 @@ pub trait ScalarPotential: Send {
         let divergence = product - (self.conjugate(a) - self.conjugate(b));
         let overflow = divergence.is_nan() && a.is_finite() && b.is_finite();
         if overflow { f64::INFINITY } else { divergence.max(0.0) }
-    }
-
-    /// Constants with φ ≤ gauge ≤ c φ + a on `count` entries, where known.
-    fn horizon_bounds(&self, _count: usize) -> Option<HorizonBounds> {
-        None
     }
 }
 

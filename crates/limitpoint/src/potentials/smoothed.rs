@@ -1,7 +1,7 @@
 //! The smoothed p-homogeneous potentials, p ≥ 2, and the pure power as λ = 0.
 
 use super::power::{Power, newton_root};
-use super::{HorizonBounds, PotentialError, ScalarPotential};
+use super::{HorizonBounds, PotentialError, ScalarHorizon, ScalarPotential};
 use crate::numeric::log_add_exp;
 
 /// r(t) = |t|^p/p + λ t²/2, p ≥ 2, λ ≥ 0.
@@ -94,12 +94,6 @@ impl ScalarPotential for Smoothed {
     fn conjugate(&self, t: f64) -> f64 {
         t * t * ((1.0 - 1.0 / self.p) * self.power.of(t.abs()) + 0.5 * self.lambda)
     }
-    fn degree(&self) -> f64 {
-        self.p
-    }
-    fn horizon_coefficient(&self) -> f64 {
-        if self.p == 2.0 { 1.0 + self.lambda } else { self.p - 1.0 }
-    }
     fn log_conjugate(&self, t: f64) -> f64 {
         let log = t.abs().ln();
         log_add_exp(self.p * log + (1.0 - 1.0 / self.p).ln(), 2.0 * log + (0.5 * self.lambda).ln())
@@ -109,6 +103,15 @@ impl ScalarPotential for Smoothed {
     }
     fn analytic_radius(&self, t: f64) -> f64 {
         if self.p == 2.0 { f64::INFINITY } else { t.abs() }
+    }
+}
+
+impl ScalarHorizon for Smoothed {
+    fn degree(&self) -> f64 {
+        self.p
+    }
+    fn horizon_coefficient(&self) -> f64 {
+        if self.p == 2.0 { 1.0 + self.lambda } else { self.p - 1.0 }
     }
     fn horizon_bounds(&self, count: usize) -> Option<HorizonBounds> {
         let (p, extra) = (self.p, 0.5 * self.p * self.lambda);
