@@ -237,6 +237,10 @@ fn words(value: &serde_json::Value) -> String {
             });
             parts.collect::<Vec<_>>().join(", ")
         }
+        // a matrix by its size: all its numbers on a line help nobody
+        Value::Array(rows) if rows.first().is_some_and(Value::is_array) => {
+            format!("[{} × {} numbers]", rows.len(), rows[0].as_array().map_or(0, Vec::len))
+        }
         Value::Array(list) => format!("[{}]", list.iter().map(words).collect::<Vec<_>>().join(", ")),
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -292,5 +296,7 @@ mod tests {
         let text = words(&value);
         assert!(text.starts_with("network(") && text.contains("widths=[8, 4]"), "{text}");
         assert!(text.contains("activation=relu-power(power=2)") && !text.contains("frozen"), "{text}");
+        let value = serde_json::json!({ "quadratic": { "matrix": [[1.0, 0.5, 0.0], [0.5, 2.0, 0.0]] } });
+        assert_eq!(words(&value), "quadratic(matrix=[2 × 3 numbers])");
     }
 }

@@ -16,7 +16,7 @@ use limitpoint::norms::{BlockNorm, Norm, NormSpec};
 use limitpoint::params::{ParamLayout, assign};
 
 use crate::measures::{self, own_norm};
-use crate::{ClaimError, Columns, Lab, Moments, Series};
+use crate::{ClaimError, Columns, Lab, Moments, Outcome, Series};
 
 /// How often the rare measures are taken.
 const RARELY: u64 = 20;
@@ -50,6 +50,15 @@ pub(crate) fn flows(lab: &Lab, tasks: Vec<(String, Task)>) -> Result<Vec<Series>
         series.with("misaligned", ["gap", "objective"], |[gap, objective]| gap / objective)
     };
     Ok(found.into_iter().map(derived).collect())
+}
+
+/// The flows that separate their data; the others, of which no theorem speaks, are left out.
+pub(crate) fn separated<'a>(flows: impl IntoIterator<Item = &'a Series>, outcome: &mut Outcome) -> Vec<&'a Series> {
+    let (never, chosen): (Vec<&Series>, Vec<&Series>) = flows.into_iter().partition(|flow| flow.is_empty());
+    for flow in never {
+        outcome.leave_out(&*flow.what, format!("never separates its data, stays at ln L = {:.2}", flow.end.log_loss));
+    }
+    chosen
 }
 
 /// `divergence`, `proximity_alignment`: D and β of A Proposition B.6.

@@ -4,6 +4,7 @@ use limitpoint::losses::LossSpec;
 
 use super::flows::{all, exponential, flows};
 use crate::arithmetic::{larger, largest_fall, smaller};
+use crate::steepest::separated;
 use crate::{Claim, ClaimError, Lab, Outcome, Series, Sketch};
 
 pub(super) const CLAIMS: [Claim; 5] = [
@@ -78,7 +79,7 @@ fn rises(outcome: &mut Outcome, flows: &[&Series]) {
 
 fn monotony(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, flows) = (Outcome::default(), flows(lab)?);
-    let chosen: Vec<&Series> = exponential(&flows).collect();
+    let chosen = separated(exponential(&flows), &mut outcome);
     rises(&mut outcome, &chosen);
     let outward = chosen.iter().flat_map(|flow| flow.map(["outward", "u"], |[outward, u]| outward / (flow.degree * u)));
     outcome.smallest("⟨θ, −∇ ln L⟩ over L ln(1/L), least over all steps", outward, 1.0 - 1e-12).by_theory();
@@ -104,7 +105,7 @@ fn other_losses(lab: &Lab) -> Result<Outcome, ClaimError> {
         let values: Vec<f64> = grid.iter().map(|q| q * tail.f_prime(*q)).collect();
         outcome.never_falls(format!("{loss}: largest relative fall of q Φ′(q)"), &values, 1e-12).by_theory();
     }
-    let chosen: Vec<&Series> = flows.iter().filter(|flow| !flow.what.contains("exponential")).collect();
+    let chosen = separated(flows.iter().filter(|flow| !flow.what.contains("exponential")), &mut outcome);
     rises(&mut outcome, &chosen);
     Ok(outcome)
 }

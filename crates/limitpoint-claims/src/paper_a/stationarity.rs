@@ -4,6 +4,7 @@ use super::flows::{exponential, flows};
 use crate::arithmetic::{angle, larger, smaller};
 use crate::judge::{largest_margin, least_margin};
 use crate::measures::{self, own_norm};
+use crate::steepest::separated;
 use crate::{Claim, ClaimError, Lab, Moments, Outcome, Series, Sketch};
 use limitpoint::certificates::{PolishSettings, polish};
 use limitpoint::experiments::{RunError, Task};
@@ -180,7 +181,7 @@ fn printed_residual(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn alignment(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, flows) = (Outcome::default(), flows(lab)?);
     let mut stream = Streams::new(14).stream("windows");
-    for flow in flows.iter() {
+    for flow in separated(flows.iter(), &mut outcome) {
         let rows = flow.rows(["alignment", "length", "size", "soft_margin"]);
         let mut worst = f64::NEG_INFINITY;
         for _ in 0..20 {

@@ -56,20 +56,19 @@ const LONGER: [&str; 3] = [
     "schedules.gd-sd=constant(rate=0.002)",
 ];
 
-/// The settings of the figure at this scale: at the quick one a smaller problem of the same kind, at the paper's as many
+/// The settings of the figure at this scale: below the paper's own a smaller problem of the same kind, there as many
 /// inputs as its density of 10⁻⁴ with three active ones means, 2¹⁵; it prints 2³², which no machine holds.
 pub(super) fn settings(lab: &Lab) -> Vec<String> {
     let small = ["data.count=80", "data.width=16", "model.widths=[128]", "stop.steps=6000"];
-    lab.scales([&small[..], &LONGER].concat(), Vec::new(), vec!["data.dimension=32768"])
-        .into_iter()
-        .map(String::from)
-        .collect()
+    let larger = ["model.widths=[256]", "stop.steps=10000"];
+    let [small, larger] = [&small[..], &larger[..]].map(|sizes| [sizes, &LONGER].concat());
+    lab.scales(small, larger, vec!["data.dimension=32768"]).into_iter().map(String::from).collect()
 }
 
 /// The students of the figure.
 pub(super) fn students(lab: &Lab) -> Result<Arc<Vec<Student>>, ClaimError> {
     lab.once("students", || {
-        class(lab, "a-teacher", &settings(lab), lab.scales(128.0, 1024.0, 1024.0), lab.scales(6, 20, 20))
+        class(lab, "a-teacher", &settings(lab), lab.scales(128.0, 256.0, 1024.0), lab.scales(6, 10, 20))
     })
 }
 

@@ -60,8 +60,11 @@ fn printed_steps(lab: &Lab) -> Result<Outcome, ClaimError> {
         let place = MAPS.iter().position(|other| *other == map).unwrap_or_default();
         let ratio = |student: &Student| {
             let other = of(&resolved, map).into_iter().find(|s| s.run.seed() == student.run.seed());
-            let there = |s: &Student| s.margin_at(NORMS[place], student.run.last("log10"));
-            student.last()[place] / other.map_or(f64::NAN, there)
+            let Some(other) = other else { return f64::NAN };
+            // runs end a little below the loss they are to reach, one of them first: the last loss that both have seen
+            let (mine, theirs) = (student.run.last("log10"), other.run.last("log10"));
+            let own = if mine < theirs { student.margin_at(NORMS[place], theirs) } else { student.last()[place] };
+            own / other.margin_at(NORMS[place], mine.max(theirs))
         };
         let ratios: Vec<f64> = of(&printed, key).into_iter().map(ratio).collect();
         let [low, high] = bootstrap_mean(&ratios, 1.0 - 0.05 / keys.len() as f64);

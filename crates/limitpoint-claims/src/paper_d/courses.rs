@@ -69,7 +69,7 @@ struct Setting {
 }
 
 impl Setting {
-    /// MNIST where it is, from full scale on; at the paper's scale its epochs and its ten runs.
+    /// MNIST where it is, from full scale on: a part of it; at the paper's scale all of it, its epochs and its ten runs.
     fn of(lab: &Lab, network: Network) -> Self {
         let folder = if lab.scale() == Scale::Quick { None } else { lab.mnist() };
         let overrides = folder.map(|folder| vec![format!("data.mnist.dir=\"{}\"", folder.display())]);
@@ -86,14 +86,23 @@ impl Setting {
         }
         let all = "model.network.biases=all";
         match mnist {
-            Some(overrides) => Self {
+            Some(overrides) if lab.scale() == Scale::Paper => Self {
                 experiment: "d-mnist",
                 overrides,
                 all,
-                constant: (lab.scales(300, 300, 10_000), 0.01),
+                constant: (10_000, 0.01),
                 adapted: 10_000,
-                targets: lab.scales([LEVELS[4], -120.0, LEVELS[2]], [LEVELS[4], -120.0, LEVELS[2]], [never; 3]),
-                seeds: lab.scales(2, 2, 9),
+                targets: [never; 3],
+                seeds: 9,
+            },
+            Some(overrides) => Self {
+                experiment: "d-mnist",
+                overrides: overrides.into_iter().chain(PART.map(String::from)).collect(),
+                all,
+                constant: (1000, 0.05),
+                adapted: 20_000,
+                targets: [LEVELS[4], -120.0, LEVELS[2]],
+                seeds: 2,
             },
             None => Self {
                 experiment: "d-digits",
@@ -136,6 +145,10 @@ impl Setting {
         }
     }
 }
+
+/// Three thousand images of MNIST and 256 hidden units: a loss of 10^-800 within minutes, where all images and 1024 units take days.
+const PART: [&str; 4] =
+    ["data.mnist.count=3000", "data.mnist.test-count=2000", "data.mnist.balanced=true", "model.network.widths=[256]"];
 
 /// All embedded digits but those for testing, and twice the hidden units.
 const LARGER: [&str; 2] = [MORE, "model.network.widths=[128]"];

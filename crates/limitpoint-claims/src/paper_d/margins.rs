@@ -44,7 +44,7 @@ pub(super) const CLAIMS: [Claim; 4] = [
 
 fn definitions(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, flows) = (Outcome::default(), flows(lab)?);
-    for flow in flows.iter() {
+    for flow in complete(&flows, &mut outcome) {
         // the definition with the loss as a number: ln 1/L, −ln(e^L − 1), and their cube roots
         let direct = |u: f64| {
             let loss = (-u).exp();

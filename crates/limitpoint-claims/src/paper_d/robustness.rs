@@ -44,7 +44,7 @@ pub(super) fn profiles(lab: &Lab, network: Network) -> Result<Arc<Profiles>, Cla
         Network::Convolutional => ("robustness of ten digits, convolutions", (100, 6, 200)),
     };
     lab.once(name, || {
-        let (count, search_steps, steps) = lab.choose(quick, (1000, 9, 1000));
+        let (count, search_steps, steps) = lab.scales(quick, (200, 6, 300), (1000, 9, 1000));
         let attacks = [
             AttackSpec::CarliniWagner {
                 search_steps,

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use limitpoint::experiments::write_atomically;
 use limitpoint::report::sketch_figure;
 use limitpoint_claims::{
-    Claim, ClaimRecord, Kept, Lab, Scale, claim_page, claims, comparison_list, find_claims, gallery, open_claims,
-    page_name, summary,
+    Claim, ClaimRecord, Kept, Lab, Scale, ScaleRecord, claim_page, claims, comparison_list, find_claims, gallery,
+    open_claims, page_name, summary,
 };
 use serde_json::json;
 
@@ -44,8 +44,8 @@ pub struct Reproduce {
     /// At the paper's scale: leave after this time, with checkpoints: 90s, 30m, 2h, 1d. The same command goes on.
     #[arg(long = "for", value_name = "TIME", value_parser = super::worker::duration)]
     pub time: Option<std::time::Duration>,
-    /// Where claims.json, gallery.html, claims/ (a page for each), comparisons.txt and figures/ are written; at the paper's
-    /// scale the folders of runs, and records/.
+    /// Where claims.json, gallery.html, claims/ (a page for each), record.json and record.md (all but the figures, small enough
+    /// to keep), comparisons.txt and figures/ are written; at the paper's scale the folders of runs, and records/.
     #[arg(long, value_name = "FOLDER", default_value = "runs/reproduce")]
     pub out: PathBuf,
     /// Folder with data sets, for claims about MNIST; the environment variable LIMITPOINT_DATA otherwise.
@@ -114,7 +114,7 @@ pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
     if known > 0 {
         say(&format!("{known} of {} were done before; --fresh tries them again", records.len()));
     }
-    let page = write(&arguments.out, &arguments.ids, &records)?;
+    let page = write(arguments, &records)?;
     let surprises: Vec<&ClaimRecord> = records.iter().filter(|record| !record.as_recorded()).collect();
     match arguments.format {
         Format::Json => print(&document(&records)?)?,
@@ -239,8 +239,10 @@ fn describe(record: &ClaimRecord, all: bool) -> String {
     text
 }
 
-/// Writes claims.json, the names of all comparisons, the figures, a page for each claim and the one that leads to them.
-fn write(folder: &Path, ids: &[String], records: &[ClaimRecord]) -> anyhow::Result<PathBuf> {
+/// Writes claims.json, the names of all comparisons, the figures, a page for each claim and the one that leads to them, and a
+/// record without figures.
+fn write(arguments: &Reproduce, records: &[ClaimRecord]) -> anyhow::Result<PathBuf> {
+    let (folder, ids) = (&arguments.out, &arguments.ids[..]);
     let text = document(records)?;
     write_atomically(&folder.join("claims.json"), text.as_bytes())?;
     write_atomically(&folder.join("comparisons.txt"), comparison_list(records).as_bytes())?;
@@ -255,6 +257,9 @@ fn write(folder: &Path, ids: &[String], records: &[ClaimRecord]) -> anyhow::Resu
         ids if ids.len() > 6 => format!("{} claims of the papers", records.len()),
         ids => format!("Claims {}", ids.join(", ")),
     };
+    let record = ScaleRecord::new(arguments.scale.scale(), records);
+    write_atomically(&folder.join("record.json"), (serde_json::to_string(&record)? + "\n").as_bytes())?;
+    write_atomically(&folder.join("record.md"), record.page(&title).as_bytes())?;
     for (place, record) in records.iter().enumerate() {
         let before = place.checked_sub(1).map(|before| &records[before]);
         let page = claim_page(record, before, records.get(place + 1));
