@@ -54,7 +54,7 @@ impl ScaleRecord {
 
     /// The page: a table of all claims, then what fails, with its numbers.
     pub fn page(&self, title: &str) -> String {
-        let Machine { platform, simd, cores } = &self.machine;
+        let Machine { platform, simd, cores, .. } = &self.machine;
         // the name of the instruction set without the list of its parts
         let simd = simd.split('(').next().unwrap_or_default();
         let mut text = format!(

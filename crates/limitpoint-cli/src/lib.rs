@@ -21,6 +21,8 @@ use crate::args::{Arguments, Verb};
 
 /// Does what the words say, the first of which is the name of the program.
 pub fn main_with(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    #[cfg(feature = "cuda")]
+    limitpoint_cuda::offer();
     let words: Vec<OsString> = words.into_iter().collect();
     let format = outcome::wanted_format(words.iter().map(|word| word.to_string_lossy().into_owned()));
     let arguments = match Arguments::try_parse_from(words) {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use limitpoint::data::data_folder;
+use limitpoint::engine::Device;
 use limitpoint::experiments::{
     Experiment, ExperimentRecord, Progress, RecipeSource, RunManifest, RunOptions, Status, Watcher, load_weights, plan,
     run_data,
@@ -94,7 +95,7 @@ pub fn run_experiment(
     let interrupt = AtomicBool::new(false);
     let (outcome, stopped) = py.detach(|| {
         std::thread::scope(|scope| {
-            let options = RunOptions { threads, watcher: &news, interrupt: &interrupt };
+            let options = RunOptions { threads, device: Device::Cpu, watcher: &news, interrupt: &interrupt };
             let work = scope.spawn(move || experiment.run(&folder, &options));
             let mut stopped = None;
             while !work.is_finished() {

@@ -6,7 +6,7 @@
 pub use crate::certificates::{Tolerances, Verdict};
 pub use crate::data::{DataSpec, DataSplit, Dataset, Digits, Gaussians, Regression, Targets, TeacherStudent};
 pub use crate::diagnostics::InstrumentSpec;
-pub use crate::engine::{Compute, Forward, Precision};
+pub use crate::engine::{Compute, Device, Forward, Precision};
 pub use crate::experiments::{RecipeSource, plan};
 pub use crate::flows::FlowSpec;
 pub use crate::linalg::Matrix;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use limitpoint::engine::Device;
 use limitpoint::experiments::{ExperimentRecord, RunRecord, Task, load_weights, place};
 use limitpoint::params::ParamLayout;
 
@@ -29,11 +30,13 @@ pub struct Material {
     pub sets: BTreeMap<&'static str, Gathered>,
     /// The folder of data sets.
     pub data_folder: Option<PathBuf>,
+    /// Where models are attacked.
+    pub device: Device,
 }
 
 impl Material {
     /// Reads the sets of these names from the folder in which theirs lie.
-    pub fn gather(names: &[&str], home: &Path, data_folder: Option<&Path>) -> Result<Self, ClaimError> {
+    pub fn gather(names: &[&str], home: &Path, data_folder: Option<&Path>, device: Device) -> Result<Self, ClaimError> {
         let mut sets = BTreeMap::new();
         for set in names.iter().filter_map(|name| RunSet::find(name)) {
             let folder = set.folder(home);
@@ -45,7 +48,7 @@ impl Material {
             };
             sets.insert(set.name, Gathered { set, folder, planned, record });
         }
-        Ok(Self { sets, data_folder: data_folder.map(Path::to_path_buf) })
+        Ok(Self { sets, data_folder: data_folder.map(Path::to_path_buf), device })
     }
 
     /// All runs of a set that have begun.

@@ -44,7 +44,7 @@ fn every_set_has_as_many_runs_as_the_paper() {
 fn a_record_of_nothing_says_so() {
     let exhibit = find_exhibits("C.tab2").unwrap().remove(0);
     let nowhere = std::env::temp_dir().join("limitpoint-no-such-folder");
-    let material = Material::gather(exhibit.sets(), &nowhere, None).unwrap();
+    let material = Material::gather(exhibit.sets(), &nowhere, None, Default::default()).unwrap();
     let record = ExhibitRecord::of(&exhibit, &material, &Lab::new(Scale::Paper)).unwrap().unwrap();
     assert_eq!((record.extent, record.sets[0].finished, record.sets[0].planned), (Extent::NotRun, 0, 30));
     assert!(record.reading.rows.iter().all(|row| row.ours.is_none() && row.ratio().is_none()));

@@ -32,6 +32,8 @@ struct Examination {
     simd_lanes: usize,
     cores: Option<usize>,
     memory_bytes: Option<u64>,
+    /// The first NVIDIA card, or what keeps it from being used.
+    card: Result<String, String>,
     data_folder: Option<std::path::PathBuf>,
     data: Vec<Presence>,
     current_folder: Option<std::path::PathBuf>,
@@ -81,6 +83,7 @@ fn examine() -> Examination {
         simd_lanes: limitpoint::linalg::lanes::<f64>(),
         cores: cores.ok().map(usize::from),
         memory_bytes: memory(),
+        card: card(),
         data: data_folder.as_deref().map(presence).unwrap_or_default(),
         data_folder,
         current_folder: current_folder.ok(),
@@ -106,6 +109,21 @@ fn cpu_features() -> Vec<&'static str> {
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let features: [(&'static str, bool); 0] = [];
     features.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
+}
+
+/// The card in words. None is no problem: everything runs without one.
+#[cfg(feature = "cuda")]
+fn card() -> Result<String, String> {
+    let found = limitpoint_cuda::report().map_err(|error| error.to_string())?;
+    let (major, minor) = found.capability;
+    let [memory, free] = [found.memory, found.free].map(|bytes| bytes as f64 / (1_u64 << 30) as f64);
+    Ok(format!("{}, generation {major}.{minor}, {memory:.1} GiB, {free:.1} GiB free", found.name))
+}
+
+/// Nothing looks for one.
+#[cfg(not(feature = "cuda"))]
+fn card() -> Result<String, String> {
+    Err("this program was built without the feature cuda".into())
 }
 
 /// Bytes of memory, where the system says it in `/proc/meminfo`.
@@ -139,6 +157,7 @@ fn describe(found: &Examination) -> String {
         ("vectors", simd),
         ("cores", found.cores.map_or("unknown".into(), |cores| cores.to_string())),
         ("memory", memory),
+        ("card", found.card.clone().unwrap_or_else(|why| format!("none: {why}"))),
         ("data folder", show(&found.data_folder)),
     ];
     for set in &found.data {

@@ -52,7 +52,7 @@ pub fn run(arguments: &Reproduce, chosen: &[Exhibit]) -> anyhow::Result<ExitCode
     let lab = laboratory(arguments);
     let mut made = Vec::new();
     for exhibit in chosen {
-        let material = Material::gather(exhibit.sets(), &arguments.out, data_folder.as_deref())?;
+        let material = Material::gather(exhibit.sets(), &arguments.out, data_folder.as_deref(), arguments.device)?;
         let Some(record) = ExhibitRecord::of(exhibit, &material, &lab)? else { continue };
         write(&records, &record, &material)?;
         let [planned, finished] = [false, true].map(|finished| {
@@ -94,6 +94,7 @@ fn make(arguments: &Reproduce, chosen: &[Exhibit], data_folder: Option<&Path>) -
         let jobs = threads.min(laid_out.runs);
         let options = WorkOptions {
             threads: (threads / jobs).max(1),
+            device: arguments.device,
             data_folder: data_folder.map(Path::to_path_buf),
             ..WorkOptions::new(&Ends, &interrupt)
         };

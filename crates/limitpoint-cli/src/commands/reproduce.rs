@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use limitpoint::engine::Device;
 use limitpoint::experiments::write_atomically;
 use limitpoint::report::sketch_figure;
 use limitpoint_claims::{
@@ -44,6 +45,9 @@ pub struct Reproduce {
     /// At the paper's scale: leave after this time, with checkpoints: 90s, 30m, 2h, 1d. The same command goes on.
     #[arg(long = "for", value_name = "TIME", value_parser = super::worker::duration)]
     pub time: Option<std::time::Duration>,
+    /// At the paper's scale: where models of its runs are computed: cpu, or cuda for the first NVIDIA card.
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: Device,
     /// Where claims.json, gallery.html, claims/ (a page for each), record.json and record.md (all but the figures, small enough
     /// to keep), comparisons.txt and figures/ are written; at the paper's scale the folders of runs, and records/.
     #[arg(long, value_name = "FOLDER", default_value = "runs/reproduce")]
@@ -72,9 +76,9 @@ pub enum ScaleWord {
 /// Runs the verb.
 pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
     let paper = arguments.scale == ScaleWord::Paper;
-    if !paper && (arguments.plan || arguments.read || arguments.time.is_some()) {
+    if !paper && (arguments.plan || arguments.read || arguments.time.is_some() || arguments.device != Device::Cpu) {
         anyhow::bail!(
-            "--plan, --read and --for belong to figures and tables in the papers' own settings: add --scale paper"
+            "--plan, --read, --for and --device belong to figures and tables in the papers' own settings: add --scale paper"
         );
     }
     if let Some(chosen) = exhibits::named(&arguments.ids).filter(|_| paper && !arguments.list) {

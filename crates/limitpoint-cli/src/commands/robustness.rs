@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
+use limitpoint::engine::Device;
 use limitpoint::experiments::{
     Part, RobustnessOptions, RunRobustness, run_robustness, trained_weights, write_atomically,
 };
@@ -44,6 +45,9 @@ pub struct RobustnessArguments {
     /// Where robustness.json, robustness.html and figures are written.
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
+    /// Where attacks compute the model: cpu, or cuda for the first NVIDIA card; bounds are proven on the processor.
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: Device,
     /// Folder with data sets and data files, where those of the run are not found; LIMITPOINT_DATA otherwise.
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
@@ -118,7 +122,15 @@ fn options(arguments: &RobustnessArguments) -> anyhow::Result<RobustnessOptions>
     };
     let threads = values::threads(arguments.threads, false);
     let data_folder = data_folder(arguments.data_dir.as_deref());
-    Ok(RobustnessOptions { attacks, parts, count: Some(arguments.count), bounds, threads, data_folder })
+    Ok(RobustnessOptions {
+        attacks,
+        parts,
+        count: Some(arguments.count),
+        bounds,
+        threads,
+        device: arguments.device,
+        data_folder,
+    })
 }
 
 fn part(part: Part) -> &'static str {

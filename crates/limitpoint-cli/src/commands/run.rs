@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use limitpoint::engine::Device;
 use limitpoint::experiments::{
     Departure, Experiment, ExperimentRecord, Plan, RecipeSource, RunManifest, RunOptions, Status, Watcher, WorkOptions,
     analyse, is_sweep, plan, retry_failed,
@@ -64,6 +65,9 @@ pub struct Shared {
     /// Threads over all runs together, at most one a core; all cores by default. Results do not depend on it.
     #[arg(long, value_name = "COUNT", value_parser = values::at_least_one)]
     pub threads: Option<usize>,
+    /// Where models are computed: cpu, or cuda for the first NVIDIA card. Between devices the last bits differ.
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: Device,
     /// Folder with data sets; the environment variable LIMITPOINT_DATA otherwise.
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
@@ -163,7 +167,7 @@ fn resume_sweep(folder: &Path, shared: &Shared, interrupt: &AtomicBool) -> anyho
     let threads = values::threads(shared.threads, shared.quiet);
     let watcher: &dyn Watcher = if shared.quiet { &() } else { &worker::Ends };
     let data_folder = data_folder(shared.data_dir.as_deref());
-    let options = WorkOptions { data_folder, ..WorkOptions::new(watcher, interrupt) };
+    let options = WorkOptions { data_folder, device: shared.device, ..WorkOptions::new(watcher, interrupt) };
     let outcome = worker::side_by_side(folder, &options, threads)?;
     Ok(match outcome.departure {
         Departure::Complete => None,
@@ -229,7 +233,7 @@ fn execute(experiment: Experiment, folder: &Path, shared: &Shared, interrupt: &A
         Some(lines) => lines,
         None => &Silence,
     };
-    let options = RunOptions { threads, watcher, interrupt };
+    let options = RunOptions { threads, device: shared.device, watcher, interrupt };
     let outcome = experiment.run(folder, &options);
     drop(lines);
     let manifests = outcome?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use limitpoint::engine::Device;
 use limitpoint::experiments::{Departure, RunManifest, Status, Watcher, WorkOptions, WorkOutcome, status, work};
 use serde_json::json;
 
@@ -27,6 +28,9 @@ pub struct WorkerArguments {
     /// Threads for each run; results do not depend on it.
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = values::at_least_one)]
     pub threads: usize,
+    /// Where models are computed: cpu, or cuda for the first NVIDIA card. Between devices the last bits differ.
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: Device,
     /// Runs side by side, as so many workers of their own.
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = values::at_least_one)]
     pub jobs: usize,
@@ -51,6 +55,7 @@ pub fn run(arguments: &WorkerArguments) -> anyhow::Result<ExitCode> {
     let threads = values::threads(Some(arguments.threads), arguments.quiet);
     let options = WorkOptions {
         threads,
+        device: arguments.device,
         lease: arguments.lease,
         watcher: if arguments.quiet { &() } else { &Ends },
         interrupt: &interrupt,

@@ -1,13 +1,13 @@
 //! A discrete optimiser under a schedule.
 
+mod process;
+
 use std::ops::Range;
 
-use super::view::{snapshot, summed};
-use super::{Advance, Batching, DescentState, DriverError, EpochStart, Process, ProcessState};
-use crate::diagnostics::Point;
+use super::{Advance, Batching, DescentState, DriverError, EpochStart};
 use crate::numeric::{LogScaled, RandomStream, StreamState, Streams, log_add_exp};
 use crate::objective::Objective;
-use crate::observers::{Snapshot, StopReason};
+use crate::observers::StopReason;
 use crate::optimisers::Optimiser;
 use crate::params::{Parameters, Update};
 use crate::schedules::{Review, ReviewPeriod, Schedule, StepContext, TrialOutcome};
@@ -33,6 +33,8 @@ pub struct Descent {
     permutation: Vec<usize>,
     next_batch: usize,
     epoch_start: Option<EpochStart>,
+    /// Room for the parameters of an epoch's start, which are many and copied every epoch.
+    start_room: Vec<f64>,
     /// See [`Process::settled_steps`].
     settled: Range<u64>,
 }
@@ -74,6 +76,7 @@ impl Descent {
             permutation: (0..objective.total_examples()).collect(),
             next_batch: 0,
             epoch_start: None,
+            start_room: Vec::new(),
             settled: 0..1,
             objective,
             optimiser,
@@ -156,7 +159,9 @@ impl Descent {
     fn score_for_gradient(&mut self) -> bool {
         let context = self.context();
         self.optimiser.prepare(&context);
-        let ahead = self.optimiser.look_ahead(self.params.read(), self.ahead.write());
+        // who steps by a formula does not look ahead, and then the parameters may stay where the engine keeps them
+        let formula = self.optimiser.update(0.0, 0.0).is_formula();
+        let ahead = !formula && self.optimiser.look_ahead(self.params.read(), self.ahead.write());
         self.objective.forward(if ahead { &self.ahead } else { &self.params });
         ahead
     }
@@ -281,8 +286,11 @@ impl Descent {
             self.epoch_order = self.order.state();
             self.shuffle();
             if judged {
+                let mut params = std::mem::take(&mut self.start_room);
+                params.clear();
+                params.extend_from_slice(self.params.read());
                 self.epoch_start = Some(EpochStart {
-                    params: self.params.read().to_vec(),
+                    params,
                     optimiser: self.optimiser.state(),
                     step: self.step,
                     log_time: self.log_time,
@@ -321,13 +329,17 @@ impl Descent {
             let (log_loss_after, largest_margin_change) = (self.log_loss, f64::INFINITY);
             let outcome = TrialOutcome { log_loss_before, log_loss_after, largest_margin_change };
             match self.schedule.review(&outcome) {
-                Review::Accept => self.settled = start.step + 1..self.step + 1,
+                Review::Accept => {
+                    self.settled = start.step + 1..self.step + 1;
+                    self.start_room = start.params;
+                }
                 review => {
                     self.params.write().copy_from_slice(&start.params);
                     self.optimiser.restore(&start.optimiser).map_err(DriverError::OptimiserState)?;
                     (self.step, self.log_time) = (start.step, start.log_time);
                     self.settled = self.step..self.step;
                     (self.log_loss, self.all_correct) = (log_loss_before, all_correct_before);
+                    self.start_room = start.params;
                     if review == Review::GiveUp {
                         return Ok(Advance::Ended(StopReason::ScheduleGaveUp));
                     }
@@ -337,64 +349,5 @@ impl Descent {
         }
         self.epoch += 1;
         Ok(self.trouble().map_or(Advance::Moved, Advance::Ended))
-    }
-}
-
-impl Process for Descent {
-    fn params(&self) -> &[f64] {
-        self.params.read()
-    }
-
-    fn save(&self) -> ProcessState {
-        ProcessState::Descent(Box::new(self.state()))
-    }
-
-    fn resume(&mut self, state: &ProcessState) -> Result<(), DriverError> {
-        match state {
-            ProcessState::Descent(state) => self.restore(state),
-            ProcessState::Flow(_) => Err(DriverError::StateKind { expected: "a descent", found: "a flow" }),
-        }
-    }
-
-    fn advance(&mut self) -> Result<Advance, DriverError> {
-        match self.batching {
-            Batching::Full => self.advance_full(),
-            Batching::Mini { size } => self.advance_mini(size),
-        }
-    }
-
-    fn step(&self) -> u64 {
-        self.step
-    }
-
-    fn settled_steps(&self) -> Range<u64> {
-        self.settled.clone()
-    }
-
-    fn log_time(&self) -> f64 {
-        self.log_time
-    }
-
-    fn log_loss(&self) -> f64 {
-        summed(&self.objective, self.log_loss)
-    }
-
-    fn show(&mut self, look: &mut dyn FnMut(&Snapshot)) {
-        // a snapshot must not disturb the run: what schedules see of the last full loss is put back afterwards
-        let kept = (self.log_loss, self.all_correct);
-        self.objective.select(None);
-        let nearest_kink = self.objective.smallest_preactivation(self.params.read());
-        self.refresh();
-        let here = self.log_loss;
-        let state = self.optimiser.state();
-        let evaluation = self.objective.forward(&self.params);
-        self.optimiser.subgradient(evaluation, self.params.read(), &mut self.gradient);
-        // restoring a state just taken cannot fail
-        let restored = self.optimiser.restore(&state);
-        debug_assert!(restored.is_ok());
-        let counters = (self.step, self.epoch, self.log_time);
-        let snapshot = snapshot(&self.objective, self.params.read(), &self.gradient, counters, nearest_kink);
-        look(&Snapshot { point: Point { log_loss: summed(&self.objective, here), ..snapshot.point }, ..snapshot });
-        (self.log_loss, self.all_correct) = kept;
     }
 }

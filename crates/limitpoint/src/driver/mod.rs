@@ -43,6 +43,14 @@ pub enum DriverError {
     /// Parameters of the wrong length.
     #[error(transparent)]
     Params(#[from] crate::params::ParamsError),
+    /// The engine failed: a device was lost, or has no memory left.
+    #[error("step {step}: {what}; the last checkpoint is good, so that the run can go on from it")]
+    Engine {
+        /// The step that failed.
+        step: u64,
+        /// Why.
+        what: String,
+    },
     /// The optimiser failed.
     #[error("step {step}: {source}")]
     Optimiser {

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Engine;
-use super::cpu::Cpu;
+use super::{Device, Engine};
+use crate::models::ModelError;
 
 /// The number a network computes in; parameters and gradients are doubles either way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -17,24 +17,26 @@ pub enum Precision {
     F32,
 }
 
-/// How a model computes: threads and precision never change what it is.
+/// How a model computes: threads, precision and device never change what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compute {
     /// Threads of the model's team.
     pub threads: usize,
     /// Precision of the products.
     pub precision: Precision,
+    /// Where.
+    pub device: Device,
 }
 
 impl Default for Compute {
     fn default() -> Self {
-        Self { threads: 1, precision: Precision::F64 }
+        Self { threads: 1, precision: Precision::F64, device: Device::Cpu }
     }
 }
 
 impl Compute {
-    /// The engine that computes so.
-    pub fn engine(self) -> Box<dyn Engine> {
-        Box::new(Cpu(self))
+    /// The engine that computes so; refuses a device that is not here.
+    pub fn engine(self) -> Result<Box<dyn Engine>, ModelError> {
+        self.device.engine(self)
     }
 }

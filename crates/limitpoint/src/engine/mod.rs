@@ -15,13 +15,18 @@
 //! |---|---|
 //! | [`cpu`] | all models of the library, in `f64` or `f32` |
 //! | [`oracle`] | any model, by two functions that somebody else wrote |
+//! | `limitpoint-cuda` | dense and convolutional models on a card: another crate, found by [`Device`] |
 
 mod compute;
 pub mod cpu;
+mod device;
+mod input_map;
 pub mod oracle;
 mod tangents;
 
 pub use compute::{Compute, Precision};
+pub use device::{Device, Maker, offer_cuda};
+pub use input_map::InputMap;
 pub use tangents::{Kink, KinkColumn, Kinks, Tangents};
 
 use crate::data::Inputs;
@@ -32,6 +37,9 @@ use crate::params::{At, ParamLayout, Parameters, Update};
 pub trait Engine {
     /// Binds the inputs (examples × features), which are shared; refuses what it cannot compute.
     fn bind(&self, architecture: &Architecture, inputs: &Inputs) -> Result<Box<dyn Evaluator>, ModelError>;
+
+    /// The model at settled parameters, as a function of its inputs, in single precision.
+    fn map(&self, architecture: &Architecture, params: &[f64]) -> Result<Box<dyn InputMap<f32>>, ModelError>;
 }
 
 /// What is known of a model that is bound to inputs, and its last scores.
@@ -47,6 +55,8 @@ pub struct Bound {
     pub examples: usize,
     /// Φ_c(xₙ; θ) at `n · outputs + c`, of the last forward pass.
     pub scores: Vec<f64>,
+    /// What kept the engine from computing, where something did; scores and gradients are NaN from then on.
+    pub failure: Option<String>,
 }
 
 impl Bound {
@@ -58,6 +68,7 @@ impl Bound {
             outputs: architecture.outputs(),
             examples: 0,
             scores: Vec::new(),
+            failure: None,
         };
         bound.resize(examples);
         bound
@@ -87,8 +98,9 @@ pub trait Evaluator: Send {
     fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]);
 
     /// A step with that gradient, which need not be written down: the bits of [`Evaluator::pull_back`] followed by
-    /// [`Update::make`]. Answers whether an entry of the gradient was not zero. `scratch` is as long as the parameters;
-    /// what is in it afterwards is undefined.
+    /// [`Update::make`]. Answers whether an entry of the gradient was not zero; of selected rows it may say so without
+    /// looking, for a batch whose gradient vanishes ends nothing. `scratch` is as long as the parameters; what is in it
+    /// afterwards is undefined.
     fn step(&mut self, params: &mut Parameters, cotangent: &[f64], update: Update, scratch: &mut [f64]) -> bool {
         self.pull_back(At::from(&*params), cotangent, scratch);
         update.make(params.write(), scratch);

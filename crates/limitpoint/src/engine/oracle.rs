@@ -75,7 +75,7 @@ impl Oracle {
     pub fn new(description: Description, model: Box<dyn Model>) -> Self {
         let Description { layout, outputs, examples: all, homogeneity } = description;
         let scores = vec![0.0; all * outputs];
-        let bound = Bound { layout, homogeneity, outputs, examples: all, scores };
+        let bound = Bound { layout, homogeneity, outputs, examples: all, scores, failure: None };
         Self { bound, model, rows: (0..all).collect(), all }
     }
 
@@ -116,11 +116,11 @@ impl Evaluator for Oracle {
     }
 
     fn score(&mut self, at: At<'_>) {
-        self.model.scores(at.entries, &self.rows, &mut self.bound.scores);
+        self.model.scores(at.entries(), &self.rows, &mut self.bound.scores);
     }
 
     fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
-        self.model.pull_back(at.entries, &self.rows, cotangent, gradient);
+        self.model.pull_back(at.entries(), &self.rows, cotangent, gradient);
         for block in self.bound.layout.blocks().iter().filter(|block| block.frozen) {
             gradient[block.range()].fill(0.0);
         }

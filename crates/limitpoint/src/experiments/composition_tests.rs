@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::{Experiment, ExperimentRecord, RecipeSource, RunOptions, Task, Watcher, plan};
 use crate::certificates::Measure;
+use crate::engine::Device;
 use crate::norms::NormSpec;
 use crate::optimisers::OptimiserSpec;
 
@@ -130,7 +131,7 @@ fn muon_with_adam_wins_the_margin_of_its_hybrid_norm() {
     let plan = plan(&RecipeSource::from_text("hybrid.toml", &text), &[]).unwrap();
     let folder = std::env::temp_dir().join(format!("limitpoint-hybrid-{}", std::process::id()));
     let interrupt = AtomicBool::new(false);
-    let options = RunOptions { threads: 2, watcher: &Silent, interrupt: &interrupt };
+    let options = RunOptions { threads: 2, device: Device::Cpu, watcher: &Silent, interrupt: &interrupt };
     Experiment::new(&plan).unwrap().run(&folder, &options).unwrap();
     let record = ExperimentRecord::load(&folder).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();

@@ -23,6 +23,7 @@ use super::record::DataRecord;
 use super::run::{Setting, execute, failed};
 use super::task::Task;
 use super::watcher::Watcher;
+use crate::engine::Device;
 
 /// An experiment ready to run.
 pub struct Experiment {
@@ -39,6 +40,8 @@ pub struct Experiment {
 pub struct RunOptions<'a> {
     /// Threads over all runs together; results do not depend on it.
     pub threads: usize,
+    /// Where models are computed; on another device the last bits differ.
+    pub device: Device,
     /// Who is told about progress.
     pub watcher: &'a dyn Watcher,
     /// Set it to end all runs with a checkpoint.
@@ -138,6 +141,7 @@ impl Experiment {
                 data: record,
                 data_files: &manifest.runs[index].data_files,
                 threads: each,
+                device: options.device,
                 watcher: options.watcher,
                 interrupt: options.interrupt,
             };

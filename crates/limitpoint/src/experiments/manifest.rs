@@ -9,6 +9,7 @@ use super::files::{RecordError, read_text, write_atomically};
 use super::record::DataRecord;
 use super::seal::Seal;
 use super::task::{Task, TaskLabel};
+use crate::engine::Device;
 use crate::training::Trainer;
 
 /// How far a run has come.
@@ -87,6 +88,14 @@ pub struct Machine {
     pub simd: String,
     /// Cores.
     pub cores: usize,
+    /// Where models were computed.
+    #[serde(default, skip_serializing_if = "is_cpu")]
+    pub device: Device,
+}
+
+/// Whether it need not be said.
+fn is_cpu(device: &Device) -> bool {
+    *device == Device::Cpu
 }
 
 impl Machine {
@@ -96,6 +105,7 @@ impl Machine {
             platform: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
             simd: format!("{:?}", pulp::Arch::new()),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
+            device: Device::Cpu,
         }
     }
 }

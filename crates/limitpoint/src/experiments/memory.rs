@@ -168,7 +168,8 @@ mod tests {
         let plan = plan(&RecipeSource::from_text("adam.toml", text), &[]).unwrap();
         let folder = std::env::temp_dir().join(format!("limitpoint-memory-{}", std::process::id()));
         let (notes, interrupt) = (Notes::default(), AtomicBool::new(false));
-        let options = RunOptions { threads: 2, watcher: &notes, interrupt: &interrupt };
+        let options =
+            RunOptions { threads: 2, device: crate::engine::Device::Cpu, watcher: &notes, interrupt: &interrupt };
         Experiment::new(&plan).unwrap().run(&folder, &options).unwrap();
         let record = ExperimentRecord::load(&folder).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();

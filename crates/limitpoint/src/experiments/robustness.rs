@@ -9,6 +9,7 @@ use super::certify::{OpenedRun, run_folders};
 use super::files::RecordError;
 use super::verify::is_run;
 use crate::data::Dataset;
+use crate::engine::{Compute, Device, Precision};
 use crate::models::Layered;
 use crate::robustness::{AttackSpec, Profile, Victim};
 
@@ -35,6 +36,8 @@ pub struct RobustnessOptions {
     pub bounds: Option<[f64; 2]>,
     /// Threads.
     pub threads: usize,
+    /// Where attacks compute the model; bounds are proven on the processor.
+    pub device: Device,
     /// The folder of data sets, where data that the run does not find are looked for.
     pub data_folder: Option<PathBuf>,
 }
@@ -90,7 +93,13 @@ pub fn run_robustness(
         };
         let Some(data) = data else { continue };
         let data = data.first(options.count.unwrap_or(data.len()).clamp(1, data.len()))?;
-        let profile = Victim::new(model.clone(), &data, bounds)?.profile(&options.attacks, options.threads)?;
+        let mut victim = Victim::new(model.clone(), &data, bounds)?;
+        if options.device != Device::Cpu {
+            let architecture = opened.task.recipe.model.architecture_on(&data)?;
+            let compute = Compute { device: options.device, precision: Precision::F32, ..Compute::default() };
+            victim = victim.computed_by(compute.engine()?.map(&architecture, &opened.weights)?);
+        }
+        let profile = victim.profile(&options.attacks, options.threads)?;
         found.push(RunRobustness { run: run.clone(), part: *part, bounds, profile });
     }
     Ok(found)

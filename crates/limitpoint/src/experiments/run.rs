@@ -19,7 +19,7 @@ use super::checkpoint::{Checkpoints, RunState};
 use super::config::{CONFIG_FILE, identity};
 use super::files::{RecordError, create_folder, read_bytes, remove_temporaries, write_atomically};
 use super::hold::Hold;
-use super::manifest::{RunManifest, Status, Timings};
+use super::manifest::{Machine, RunManifest, Status, Timings};
 use super::metrics::{HistogramWriter, MetricsWriter};
 use super::parquet_file::to_parquet;
 use super::portrait::portrait;
@@ -30,7 +30,8 @@ use super::weights::digest;
 use super::{DataRecord, RunError};
 use crate::data::DataSplit;
 use crate::diagnostics::Instrument;
-use crate::driver::{Batching, Process, advance, look, show_last};
+use crate::driver::{Batching, DriverError, Process, advance, look, show_last};
+use crate::engine::Device;
 use crate::objective::Objective;
 use crate::observers::{Observer, StopReason, Stopper};
 use crate::params::ParamLayout;
@@ -44,6 +45,7 @@ pub(super) struct Setting<'a> {
     pub data: &'a DataRecord,
     pub data_files: &'a [PathBuf],
     pub threads: usize,
+    pub device: Device,
     pub watcher: &'a dyn Watcher,
     pub interrupt: &'a AtomicBool,
 }
@@ -79,6 +81,11 @@ pub(super) fn execute(setting: &Setting) -> Result<(RunManifest, Option<RunError
         return Ok((manifest.clone(), None));
     }
     setting.watcher.started(setting.index);
+    if let Some(was) = before.as_ref().map(|manifest| manifest.machine.device).filter(|was| *was != setting.device) {
+        let text =
+            format!("it was begun on {was} and goes on on {}: from here on its last bits differ", setting.device);
+        setting.watcher.note(setting.index, &text);
+    }
     let earlier = before.map_or(0.0, |manifest| manifest.timings.seconds);
     let (manifest, error) = match Runner::new(setting, earlier).and_then(Runner::run) {
         Ok(manifest) => (manifest, None),
@@ -137,7 +144,7 @@ impl<'a> Runner<'a> {
         let config_sum = sum(&read_bytes(&setting.folder.join(CONFIG_FILE))?);
         let identity = identity(recipe)?;
         let mut setup = setting.task.setup()?;
-        setup.compute.threads = setting.threads;
+        (setup.compute.threads, setup.compute.device) = (setting.threads, setting.device);
         let data = &setting.split.train;
         let mut objective = setup.objective(data)?;
         let layout = objective.layout().clone();
@@ -282,8 +289,11 @@ impl<'a> Runner<'a> {
                     break reason;
                 }
                 Err(error) => {
-                    let state = self.state(None)?;
-                    self.checkpoints.save_extra(&self.layout, &state)?;
+                    // what a broken engine left is no number: the last checkpoint is the good one
+                    if !matches!(error, DriverError::Engine { .. }) {
+                        let state = self.state(None)?;
+                        self.checkpoints.save_extra(&self.layout, &state)?;
+                    }
                     return self.manifest(Status::Failed, None, error.to_string());
                 }
             }
@@ -366,8 +376,7 @@ impl<'a> Runner<'a> {
 
     fn manifest(&self, status: Status, reason: Option<&StopReason>, words: String) -> Result<RunManifest, RunError> {
         let manifest = self.describe(status, reason, words);
-        manifest.save(&self.setting.folder)?;
-        Ok(manifest)
+        Ok(manifest.save(&self.setting.folder).map(|()| manifest)?)
     }
 
     fn describe(&self, status: Status, reason: Option<&StopReason>, words: String) -> RunManifest {
@@ -379,6 +388,7 @@ impl<'a> Runner<'a> {
             steps: self.process.step(),
             log10_loss: self.process.log_loss() / LN_10,
             timings: Timings { seconds: self.seconds() },
+            machine: Machine { device: self.setting.device, ..Machine::this() },
             ..RunManifest::begun(task, &self.config_sum, data, data_files)
         }
     }

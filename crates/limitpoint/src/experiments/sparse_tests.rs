@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use super::{CertifyOptions, Experiment, ExperimentRecord, RecipeSource, RunOptions, Status, certify_run, plan};
 use crate::certificates::{DocumentError, Evidence, Measure, RunClaim, Subject, Tolerances};
 use crate::data::{DataSpec, File};
+use crate::engine::Device;
 use crate::models::ModelSpec;
 
 /// A folder that is gone when the test is over.
@@ -35,7 +36,7 @@ fn experiment(overrides: &[&str]) -> Experiment {
 }
 
 fn run(experiment: &Experiment, folder: &Folder, threads: usize) -> ExperimentRecord {
-    let options = RunOptions { threads, watcher: &(), interrupt: &AtomicBool::new(false) };
+    let options = RunOptions { threads, device: Device::Cpu, watcher: &(), interrupt: &AtomicBool::new(false) };
     let manifests = experiment.run(&folder.0, &options).unwrap();
     for manifest in &manifests {
         assert!(manifest.status == Status::Finished && manifest.healthy, "{}", manifest.stop);
@@ -107,7 +108,7 @@ fn other_data_have_another_fingerprint_and_other_models_are_refused() {
     assert_ne!(print("data.margin=0.5"), print("data.margin=0.25"));
     let folder = Folder::new("network");
     let network = experiment(&[&SMALL[..], &["model=network(widths=[3])"]].concat());
-    let options = RunOptions { threads: 1, watcher: &(), interrupt: &AtomicBool::new(false) };
+    let options = RunOptions { threads: 1, device: Device::Cpu, watcher: &(), interrupt: &AtomicBool::new(false) };
     let error = network.run(&folder.0, &options).unwrap_err().to_string();
     assert!(error.contains("40x3000") && error.contains("linear"), "{error}");
 }

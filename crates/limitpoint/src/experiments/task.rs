@@ -102,7 +102,7 @@ impl Task {
             batching: recipe.batching,
             stop: recipe.stop.rules(),
             seed: self.label.seed,
-            compute: Compute { threads: 1, precision: recipe.precision },
+            compute: Compute { precision: recipe.precision, ..Compute::default() },
         })
     }
 

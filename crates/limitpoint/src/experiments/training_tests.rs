@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::weights::digest;
 use super::{Experiment, Plan, RecipeSource, RunManifest, RunOptions, Status, builtins, load_weights, plan};
+use crate::engine::Device;
 
 /// A folder that is gone when the test is over.
 struct Folder(PathBuf);
@@ -21,7 +22,7 @@ fn compare(plan: &Plan) -> usize {
     let name = format!("limitpoint-training-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     let folder = Folder(std::env::temp_dir().join(name));
     let experiment = Experiment::new(plan).unwrap();
-    let options = RunOptions { threads: 2, watcher: &(), interrupt: &AtomicBool::new(false) };
+    let options = RunOptions { threads: 2, device: Device::Cpu, watcher: &(), interrupt: &AtomicBool::new(false) };
     let manifests: Vec<RunManifest> = experiment.run(&folder.0, &options).unwrap();
     let mut compared = 0;
     for (task, manifest) in experiment.tasks().iter().zip(&manifests) {

@@ -178,7 +178,7 @@ impl Workload {
             reduction: Reduction::Mean,
             initialiser: Initialiser::Given { values: self.params.clone() },
             schedule: self.spec.schedule.clone(),
-            compute: Compute { threads, precision },
+            compute: Compute { threads, precision, ..Compute::default() },
             ..Setup::new(ModelSpec::relu(&self.spec.widths), self.spec.loss.clone())
         };
         Ok(setup.descent(&self.spec.optimiser, setup.objective(&data)?, &data)?)

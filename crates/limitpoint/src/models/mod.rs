@@ -127,6 +127,22 @@ pub enum ModelError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A device that cannot be computed on.
+    #[error("the device '{device}' cannot be used: {problem}; {remedy}")]
+    Device {
+        /// Its name.
+        device: &'static str,
+        /// What is missing or broken.
+        problem: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A word that names no device.
+    #[error("there is no device '{text}'; there are cpu and cuda")]
+    NoDevice {
+        /// The word.
+        text: String,
+    },
     /// A layer that an engine cannot compute.
     #[error("{engine} cannot compute layer {layer}, {what}; {remedy}")]
     Unsupported {

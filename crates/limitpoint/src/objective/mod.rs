@@ -87,7 +87,7 @@ impl Objective {
         compute: Compute,
     ) -> Result<Self, ObjectiveError> {
         check_family(data, loss)?;
-        let evaluator = compute.engine().bind(&model.architecture_on(data)?, &data.inputs)?;
+        let evaluator = compute.engine()?.bind(&model.architecture_on(data)?, &data.inputs)?;
         Self::around(evaluator, data, loss, reduction)
     }
 
@@ -242,6 +242,11 @@ impl Objective {
     /// Homogeneity of the model.
     pub fn homogeneity(&self) -> Option<&Homogeneity> {
         self.evaluator.homogeneity()
+    }
+
+    /// What keeps the engine from computing, if something does.
+    pub fn failure(&self) -> Option<&str> {
+        self.evaluator.bound().failure.as_deref()
     }
 
     /// The evaluator, for what an objective does not answer.

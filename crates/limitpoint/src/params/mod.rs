@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::parameters::{At, Parameters, Version};
+pub use self::parameters::{At, Elsewhere, Parameters, Version};
 pub use self::selection::{BlockSelection, assign};
 pub use self::update::Update;
 

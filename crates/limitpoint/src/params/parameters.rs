@@ -1,6 +1,7 @@
 //! Parameters that know which state they are in.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::linalg::Aligned;
 
@@ -15,10 +16,18 @@ impl Version {
     }
 }
 
+/// Where an engine keeps parameters that it moved itself: a card, say. What is there stays as it is as long as somebody
+/// may ask for it.
+pub trait Elsewhere: Send + Sync {
+    /// Brings the numbers to the host. Not all of them can be had from a device that was lost: NaN stands for those.
+    fn bring(&self, into: &mut [f64]);
+}
+
 /// A parameter vector whose every change has a new version, so that equal versions mean equal parameters.
 ///
 /// Whoever derived something from the parameters (scores, a rounded copy, a copy on another device) keeps it under
-/// their version and knows by it whether it still holds.
+/// their version and knows by it whether it still holds. An engine that moves them on its device leaves them there, and
+/// they come to the host when somebody reads them.
 ///
 /// ```
 /// use limitpoint::params::Parameters;
@@ -28,9 +37,12 @@ impl Version {
 /// params.write()[0] = 3.0;
 /// assert_ne!(params.version(), version);
 /// ```
-#[derive(Debug)]
 pub struct Parameters {
-    entries: Aligned<f64>,
+    /// The numbers; nothing while they are only where an engine left them.
+    entries: OnceLock<Aligned<f64>>,
+    /// The room for the numbers, while they are not here.
+    room: Mutex<Aligned<f64>>,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
     version: Version,
 }
 
@@ -39,7 +51,12 @@ impl Parameters {
     pub fn new(params: &[f64]) -> Self {
         let mut entries = Aligned::zeros(params.len());
         entries.copy_from_slice(params);
-        Self { entries, version: Version::next() }
+        Self {
+            entries: OnceLock::from(entries),
+            room: Mutex::new(Aligned::zeros(0)),
+            elsewhere: None,
+            version: Version::next(),
+        }
     }
 
     /// The state they are in.
@@ -49,13 +66,36 @@ impl Parameters {
 
     /// The numbers.
     pub fn read(&self) -> &[f64] {
-        &self.entries
+        self.entries.get_or_init(|| {
+            let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut entries = std::mem::replace(&mut *room, Aligned::zeros(0));
+            if let Some(elsewhere) = &self.elsewhere {
+                elsewhere.bring(&mut entries);
+            }
+            entries
+        })
     }
 
     /// The numbers, to be changed: a new version from here on.
     pub fn write(&mut self) -> &mut [f64] {
-        self.version = Version::next();
-        &mut self.entries
+        self.read();
+        (self.version, self.elsewhere) = (Version::next(), None);
+        self.entries.get_mut().map_or(&mut [], |entries| &mut **entries)
+    }
+
+    /// An engine has moved them where it keeps them: a new version from here on, which is theirs there.
+    pub fn moved(&mut self, elsewhere: Arc<dyn Elsewhere>) -> Version {
+        if let Some(entries) = self.entries.take() {
+            *self.room.get_mut().unwrap_or_else(PoisonError::into_inner) = entries;
+        }
+        (self.version, self.elsewhere) = (Version::next(), Some(elsewhere));
+        self.version
+    }
+}
+
+impl std::fmt::Debug for Parameters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parameters").field("entries", &self.entries.get()).field("version", &self.version).finish()
     }
 }
 
@@ -65,24 +105,71 @@ impl Parameters {
 /// use limitpoint::params::{At, Parameters};
 /// let params = Parameters::new(&[1.0, 2.0]);
 /// assert_eq!(At::from(&params).version, Some(params.version()));
-/// assert_eq!(At::from(&[1.0, 2.0]).version, None);
+/// assert_eq!((At::from(&[1.0, 2.0]).version, At::from(&params).entries()), (None, [1.0, 2.0].as_slice()));
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
-    /// θ.
-    pub entries: &'a [f64],
+    source: Source<'a>,
     /// The version of the parameters, if they are [`Parameters`].
     pub version: Option<Version>,
 }
 
+#[derive(Debug, Clone, Copy)]
+enum Source<'a> {
+    Numbers(&'a [f64]),
+    Parameters(&'a Parameters),
+}
+
+impl<'a> At<'a> {
+    /// Numbers that belong to this version.
+    pub fn new(entries: &'a [f64], version: Option<Version>) -> Self {
+        Self { source: Source::Numbers(entries), version }
+    }
+
+    /// θ, on the host.
+    pub fn entries(&self) -> &'a [f64] {
+        match self.source {
+            Source::Numbers(entries) => entries,
+            Source::Parameters(params) => params.read(),
+        }
+    }
+}
+
 impl<'a> From<&'a Parameters> for At<'a> {
     fn from(params: &'a Parameters) -> Self {
-        Self { entries: params.read(), version: Some(params.version()) }
+        Self { source: Source::Parameters(params), version: Some(params.version()) }
     }
 }
 
 impl<'a, P: AsRef<[f64]> + ?Sized> From<&'a P> for At<'a> {
     fn from(entries: &'a P) -> Self {
-        Self { entries: entries.as_ref(), version: None }
+        Self::new(entries.as_ref(), None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Card(Vec<f64>);
+
+    impl Elsewhere for Card {
+        fn bring(&self, into: &mut [f64]) {
+            into.copy_from_slice(&self.0);
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_elsewhere_come_when_they_are_read() {
+        let mut params = Parameters::new(&[1.0, 2.0]);
+        let before = params.version();
+        let version = params.moved(Arc::new(Card(vec![3.0, 4.0])));
+        assert!(version != before && At::from(&params).version == Some(version));
+        // a second move before anybody looked
+        let version = params.moved(Arc::new(Card(vec![5.0, 6.0])));
+        assert_eq!((At::from(&params).entries(), params.version()), ([5.0, 6.0].as_slice(), version));
+        params.write()[0] = 7.0;
+        assert_eq!(params.read(), [7.0, 6.0]);
+        assert_ne!(params.version(), version);
     }
 }

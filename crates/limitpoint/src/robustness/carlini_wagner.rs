@@ -4,7 +4,7 @@ use super::Victim;
 use super::crowd::{Attack, Found, Queue, column, copy_lanes, panel, set_column};
 use super::squash::{coordinate, squash};
 use super::victim::Label;
-use crate::engine::cpu::InputMap;
+use crate::engine::InputMap;
 use crate::linalg::Panels;
 use crate::numeric::wide;
 

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::victim::Label;
 use super::{RobustnessError, Victim};
-use crate::engine::cpu::{InputMap, LayeredMap};
+use crate::engine::InputMap;
+use crate::engine::cpu::LayeredMap;
 use crate::linalg::{Panels, lanes};
 use crate::numeric::wide;
 
@@ -79,11 +80,15 @@ pub(super) fn attack(
     examples: &[usize],
     threads: usize,
 ) -> Result<Vec<Option<f64>>, RobustnessError> {
-    let threads = threads.clamp(1, examples.len().max(1));
+    // a device takes panels that are as full as can be
+    let most = if victim.is_elsewhere() { examples.len().div_ceil(panel_lanes()) } else { examples.len() };
+    let threads = threads.clamp(1, most.max(1));
     let count = examples.len().div_ceil(threads).clamp(1, panel_lanes());
     let queue = Queue { examples, next: AtomicUsize::new(0) };
-    let original = LayeredMap::<f32>::new(victim.model());
-    let mut maps: Vec<Box<dyn InputMap<f32>>> = (0..threads).map(|_| original.fork()).collect();
+    let own = |victim: &Victim| Box::new(LayeredMap::<f32>::new(victim.model())) as Box<dyn InputMap<f32>>;
+    let original = victim.map().unwrap_or_else(|| own(victim));
+    let mut maps: Vec<Box<dyn InputMap<f32>>> = (1..threads).map(|_| original.fork()).collect();
+    maps.push(original);
     let start = |map: &mut Box<dyn InputMap<f32>>| attack.work(victim, &mut **map, &queue, count);
     let found: Vec<Option<Found>> = std::thread::scope(|scope| match maps.split_first_mut() {
         None => Vec::new(),

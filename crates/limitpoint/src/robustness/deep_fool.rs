@@ -3,7 +3,7 @@
 use super::Victim;
 use super::crowd::{Attack, Found, Group, Queue, column, copy_lanes, panel, squared_norms};
 use super::victim::Label;
-use crate::engine::cpu::InputMap;
+use crate::engine::InputMap;
 use crate::linalg::Panels;
 use crate::numeric::wide;
 

@@ -358,7 +358,7 @@ fn bounds_of_image_networks_hold_in_their_balls() {
                 })
                 .collect();
             for rival in (0..3).filter(|rival| Label::Class(*rival) != label) {
-                use crate::engine::cpu::InputMap;
+                use crate::engine::InputMap;
                 let (mut inputs, mut gradient) = (Panels::zeros(x.len(), 1), Panels::zeros(x.len(), 1));
                 let mut scores = Panels::zeros(3, 1);
                 inputs.pack(&x);

@@ -1,8 +1,11 @@
 //! What is attacked: a model with settled parameters, examples and their labels, and the box inputs live in.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use super::RobustnessError;
 use super::centre::Centre;
 use crate::data::{Dataset, Targets};
+use crate::engine::InputMap;
 use crate::linalg::{Matrix, Panels, norm2};
 use crate::models::{Layered, MarginMap};
 
@@ -80,6 +83,17 @@ pub struct Victim {
     inputs: Matrix,
     labels: Vec<Label>,
     bounds: [f64; 2],
+    elsewhere: Option<Elsewhere>,
+}
+
+/// The model on a device, where attacks compute it.
+#[derive(Clone)]
+struct Elsewhere(Arc<Mutex<Box<dyn InputMap<f32>>>>);
+
+impl std::fmt::Debug for Elsewhere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("on a device")
+    }
 }
 
 impl Victim {
@@ -106,7 +120,25 @@ impl Victim {
             let (example, value) = (at / inputs.cols, inputs.data[at]);
             return Err(RobustnessError::OutsideBox { example, value, lowest, highest });
         }
-        Ok(Self { model, inputs, labels, bounds })
+        Ok(Self { model, inputs, labels, bounds, elsewhere: None })
+    }
+
+    /// The same, whose attacks compute the model by `map`, which must be this model; what they find is measured as before, in
+    /// double precision on the processor.
+    #[must_use]
+    pub fn computed_by(self, map: Box<dyn InputMap<f32>>) -> Self {
+        Self { elsewhere: Some(Elsewhere(Arc::new(Mutex::new(map)))), ..self }
+    }
+
+    /// The model for one attacker, if it is computed elsewhere.
+    pub(super) fn map(&self) -> Option<Box<dyn InputMap<f32>>> {
+        let Elsewhere(map) = self.elsewhere.as_ref()?;
+        Some(map.lock().unwrap_or_else(PoisonError::into_inner).fork())
+    }
+
+    /// Whether attacks compute the model elsewhere.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some()
     }
 
     /// The smallest box that holds all inputs, if it is not within [0, 1]; [0, 1] otherwise.

@@ -9,7 +9,7 @@ use super::{
 use crate::data::Dataset;
 use crate::diagnostics::{Instrument, InstrumentSpec};
 use crate::driver::Batching;
-use crate::engine::Precision;
+use crate::engine::{Device, Precision};
 use crate::flows::{FlowSpec, Tolerance};
 use crate::losses::LossSpec;
 use crate::models::{Initialiser, ModelSpec};
@@ -153,6 +153,12 @@ impl Training {
     /// The number that products are computed in.
     pub fn precision(mut self, precision: Precision) -> Self {
         self.setup.compute.precision = precision;
+        self
+    }
+
+    /// Where the model is computed.
+    pub fn device(mut self, device: Device) -> Self {
+        self.setup.compute.device = device;
         self
     }
 

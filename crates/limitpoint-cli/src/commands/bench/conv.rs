@@ -184,7 +184,7 @@ impl Task {
             reduction: Reduction::Mean,
             initialiser: Initialiser::Given { values: self.params.clone() },
             schedule: ScheduleSpec::Constant { rate: self.case.rate },
-            compute: Compute { threads, precision: self.case.precision },
+            compute: Compute { threads, precision: self.case.precision, ..Compute::default() },
             ..Setup::new(self.case.model.clone(), LossSpec::CrossEntropy)
         };
         Ok(setup.descent(&OptimiserSpec::steepest(NormSpec::L2), setup.objective(&self.data)?, &self.data)?)
@@ -231,7 +231,7 @@ fn measure_case(bench: &Bench, task: Task, folder: &Path) -> anyhow::Result<Line
     let mut theirs: Vec<(Vec<f64>, f64)> = peers.iter().map(|_| (Vec::new(), f64::NAN)).collect();
     let pause = || std::thread::sleep(Duration::from_millis(200));
     // evaluations have a network of their own, which no step keeps anything for
-    let compute = Compute { threads: bench.threads, precision: task.case.precision };
+    let compute = Compute { threads: bench.threads, precision: task.case.precision, ..Compute::default() };
     let bind = || limitpoint::engine::cpu::bind_to(&task.case.model, &task.data, compute);
     let mut model = task.case.evaluate.then(bind).transpose()?;
     // the first round warms up

@@ -151,7 +151,7 @@ impl Task {
             initialiser: Initialiser::Given { values: self.params.clone() },
             schedule: ScheduleSpec::Constant { rate: RATE },
             batching: Batching::Mini { size: BATCH },
-            compute: Compute { threads, precision: Precision::F32 },
+            compute: Compute { threads, precision: Precision::F32, ..Compute::default() },
             ..Setup::new(ModelSpec::relu(&[WIDTH]), LossSpec::CrossEntropy)
         };
         Ok(setup.descent(&OptimiserSpec::steepest(NormSpec::L2), setup.objective(&data)?, &data)?)

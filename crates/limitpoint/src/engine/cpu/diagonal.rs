@@ -54,7 +54,7 @@ impl Evaluator for DiagonalNetwork {
     fn score(&mut self, at: At<'_>) {
         let d = self.weight.len();
         for k in 0..d {
-            self.weight[k] = (0..self.factors).map(|m| at.entries[m * d + k]).product();
+            self.weight[k] = (0..self.factors).map(|m| at.entries()[m * d + k]).product();
         }
         self.bound.scores.iter_mut().zip(self.examples.iter()).for_each(|(score, x)| *score = dot(x, &self.weight));
     }
@@ -67,7 +67,7 @@ impl Evaluator for DiagonalNetwork {
         }
         for m in 0..self.factors {
             for k in 0..d {
-                gradient[m * d + k] = self.weight[k] * self.others(at.entries, m, k);
+                gradient[m * d + k] = self.weight[k] * self.others(at.entries(), m, k);
             }
         }
     }

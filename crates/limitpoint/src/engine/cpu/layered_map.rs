@@ -101,7 +101,7 @@ impl<T: Real> Step<T> {
 /// A [`Layered`] model as a map of panels of examples, computing in `T`.
 ///
 /// ```
-/// use limitpoint::engine::cpu::{InputMap, LayeredMap};
+/// use limitpoint::engine::{InputMap, cpu::LayeredMap};
 /// use limitpoint::linalg::Panels;
 /// use limitpoint::models::{Layered, ModelSpec};
 /// let layered = Layered::new(&ModelSpec::relu(&[2]), &[1.0, 0.0, 0.0, -1.0, 3.0, 5.0], 2, 1)?;

@@ -139,7 +139,7 @@ impl Evaluator for MatrixModel {
     }
 
     fn score(&mut self, at: At<'_>) {
-        self.multiply_heads(at.entries);
+        self.multiply_heads(at.entries());
         let weight = &self.heads[self.heads.len() - 1];
         self.bound.scores.iter_mut().zip(self.examples.iter()).for_each(|(score, x)| *score = dot(x, weight));
     }
@@ -149,7 +149,7 @@ impl Evaluator for MatrixModel {
         for (x, &c) in self.examples.iter().zip(cotangent) {
             add_scaled(&mut self.pulled, c, x);
         }
-        self.chain_rule(at.entries, gradient);
+        self.chain_rule(at.entries(), gradient);
     }
 
     fn tangents(&mut self) -> Option<&mut dyn Tangents> {

@@ -52,12 +52,12 @@ impl Evaluator for MexicanHat {
     }
 
     fn score(&mut self, at: At<'_>) {
-        let (height, _) = self.hat(at.entries);
+        let (height, _) = self.hat(at.entries());
         self.bound.scores.iter_mut().zip(self.examples.iter()).for_each(|(score, x)| *score = x[0] * height);
     }
 
     fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
-        let (_, slope) = self.hat(at.entries);
+        let (_, slope) = self.hat(at.entries());
         let weight: f64 = self.examples.iter().zip(cotangent).map(|(x, r)| r * x[0]).sum();
         gradient.iter_mut().zip(slope).for_each(|(g, k)| *g = weight * k);
     }

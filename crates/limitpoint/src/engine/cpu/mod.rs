@@ -14,7 +14,6 @@
 mod dense;
 mod diagonal;
 mod image;
-mod input_map;
 mod layered_image;
 mod layered_map;
 mod matrix;
@@ -29,16 +28,15 @@ mod tests;
 pub use dense::DenseNetwork;
 pub use diagonal::DiagonalNetwork;
 pub use image::{ImageMap, ImageNetwork, image_maps};
-pub use input_map::InputMap;
 pub use layered_map::LayeredMap;
 pub use matrix::MatrixModel;
 pub use mexican_hat::MexicanHat;
 pub use sparse_linear::SparseLinear;
 
-use super::{Compute, Engine, Evaluator, Precision, Tangents};
+use super::{Compute, Engine, Evaluator, InputMap, Precision, Tangents};
 use crate::data::{Dataset, Inputs};
 use crate::linalg::SharedMatrix;
-use crate::models::{Architecture, Layer, ModelError, ModelSpec, Shape};
+use crate::models::{Architecture, Layer, Layered, ModelError, ModelSpec, Shape};
 
 /// The engine with its threads and its precision.
 #[derive(Debug, Clone, Copy, Default)]
@@ -84,6 +82,10 @@ impl Cpu {
 impl Engine for Cpu {
     fn bind(&self, architecture: &Architecture, inputs: &Inputs) -> Result<Box<dyn Evaluator>, ModelError> {
         Ok(self.tangents(architecture, inputs)?)
+    }
+
+    fn map(&self, architecture: &Architecture, params: &[f64]) -> Result<Box<dyn InputMap<f32>>, ModelError> {
+        Ok(Box::new(LayeredMap::new(&Layered::of(architecture, params)?)))
     }
 }
 

@@ -108,7 +108,7 @@ impl Evaluator for SparseLinear {
     }
 
     fn score(&mut self, at: At<'_>) {
-        let (params, outputs, d) = (at.entries, self.bound.outputs, self.inputs.cols());
+        let (params, outputs, d) = (at.entries(), self.bound.outputs, self.inputs.cols());
         let (inputs, batch, count) = (&*self.inputs, self.batch.as_deref(), self.bound.examples);
         let scores = SharedSlice::new(&mut self.bound.scores);
         let cost = inputs.stored() * count / inputs.rows() * outputs;
@@ -294,7 +294,7 @@ mod tests {
             let error = cpu::bind(&spec, &inputs, 1, Compute::default()).err().unwrap().to_string();
             assert!(error.contains("2x3") && error.contains("linear"), "{error}");
         }
-        let single = Compute { threads: 2, precision: Precision::F32 };
+        let single = Compute { threads: 2, precision: Precision::F32, ..Compute::default() };
         assert!(cpu::bind(&ModelSpec::Linear, &inputs, 1, single).is_ok());
         let empty = crate::data::Inputs::from(SparseMatrix::from_triplets(0, 3, &[]).unwrap());
         assert!(matches!(

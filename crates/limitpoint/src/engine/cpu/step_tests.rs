@@ -58,7 +58,10 @@ fn a_step_in_one_call_has_the_bits_of_a_gradient_and_a_move() {
             for (outputs, precision) in [(1, Precision::F64), (3, Precision::F64), (1, Precision::F32)] {
                 let mut answers = Vec::new();
                 for threads in [1, 2] {
-                    let Ok(mut model) = bind(&spec, &x, outputs, Compute { threads, precision }) else { continue };
+                    let Ok(mut model) = bind(&spec, &x, outputs, Compute { threads, precision, ..Compute::default() })
+                    else {
+                        continue;
+                    };
                     answers.push(walk(&mut *model, false));
                     answers.push(walk(&mut *model, true));
                 }

@@ -108,7 +108,7 @@ fn scores_follow_the_definition_at_every_shape() {
             let x = inputs(examples, features, &mut stream);
             for outputs in [1, 4] {
                 for precision in [Precision::F64, Precision::F32] {
-                    let mut model = bind(spec, &x, outputs, Compute { threads: 1, precision }).unwrap();
+                    let mut model = bind(spec, &x, outputs, Compute { precision, ..Compute::default() }).unwrap();
                     let theta = params(&*model, &mut stream);
                     let expected = naive_scores(spec, &x, outputs, model.layout(), &theta);
                     let size = expected.iter().fold(1.0f64, |m, s| m.max(s.abs()));
@@ -338,7 +338,7 @@ fn one_two_and_three_threads_give_identical_bits() {
         for outputs in [1, 10] {
             let mut reference: Option<Vec<u64>> = None;
             for threads in [1, 2, 3] {
-                let compute = Compute { threads, precision: Precision::F64 };
+                let compute = Compute { threads, ..Compute::default() };
                 let mut model = bind(&ModelSpec::relu(&widths), &x, outputs, compute).unwrap();
                 let theta = params(&*model, &mut Streams::new(7).stream("init"));
                 let mut gradient = vec![0.0; theta.len()];
@@ -475,7 +475,7 @@ fn a_nan_weight_makes_a_nan_score() {
                     output_scale: OutputScale::One,
                 };
                 let x = inputs(11, features, &mut stream);
-                let mut model = bind(&spec, &x, 1, Compute { threads: 1, precision }).unwrap();
+                let mut model = bind(&spec, &x, 1, Compute { precision, ..Compute::default() }).unwrap();
                 let mut theta = params(&*model, &mut stream);
                 theta[1] = f64::NAN;
                 assert!(model.scores(&theta).iter().all(|score| score.is_nan()), "{activation:?} {widths:?}");

@@ -11,6 +11,7 @@ use super::claim::{Claim, Claims, Moved, Next};
 use super::lease::DEFAULT_LEASE;
 use super::place::is_sweep;
 use super::settle::settle;
+use crate::engine::Device;
 use crate::experiments::RunError;
 use crate::experiments::config::read_config_of;
 use crate::experiments::experiment::data_key;
@@ -27,6 +28,8 @@ use crate::experiments::watcher::Watcher;
 pub struct WorkOptions<'a> {
     /// Threads of the run it is at; results do not depend on it.
     pub threads: usize,
+    /// Where its models are computed; on another device the last bits differ.
+    pub device: Device,
     /// How long its heartbeat may fail to change before others take its run over.
     pub lease: Duration,
     /// Who is told about progress; runs are numbered as in the manifest of the sweep.
@@ -40,7 +43,7 @@ pub struct WorkOptions<'a> {
 impl<'a> WorkOptions<'a> {
     /// One thread, a lease of a minute.
     pub fn new(watcher: &'a dyn Watcher, interrupt: &'a AtomicBool) -> Self {
-        Self { threads: 1, lease: DEFAULT_LEASE, watcher, interrupt, data_folder: None }
+        Self { threads: 1, device: Device::Cpu, lease: DEFAULT_LEASE, watcher, interrupt, data_folder: None }
     }
 }
 
@@ -221,6 +224,7 @@ impl<'a> Worker<'a> {
             data: record,
             data_files: &entry.data_files,
             threads: self.options.threads,
+            device: self.options.device,
             watcher: self.options.watcher,
             interrupt: self.options.interrupt,
         };

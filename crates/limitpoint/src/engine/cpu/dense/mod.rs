@@ -314,7 +314,7 @@ impl<T: Real> Evaluator for DenseNetwork<T> {
         } else if self.in_pieces() {
             self.backward_in_pieces(at, cotangent, gradient);
         } else {
-            self.backward(at.entries, cotangent, Some(gradient));
+            self.backward(at.entries(), cotangent, Some(gradient));
         }
     }
 

@@ -63,7 +63,7 @@ impl<T: Real> DenseNetwork<T> {
             self.take_batch(self.bound.examples, |n| first + n);
             self.score_whole(at);
             let cotangent = &cotangent[first * outputs..(first + self.bound.examples) * outputs];
-            self.backward(at.entries, cotangent, Some(&mut own));
+            self.backward(at.entries(), cotangent, Some(&mut own));
             crate::linalg::add_scaled(gradient, 1.0, &own);
         }
         (self.in_batch, self.bound.examples, self.bound.scores, self.piece_gradient) = (false, examples, scores, own);

@@ -56,7 +56,7 @@ impl<T: Real> DenseNetwork<T> {
     /// The parameters in `T`: themselves for doubles, otherwise copies that are rounded now unless they are up to date.
     /// A sparse lowest layer has copies of its own weights instead.
     pub(super) fn weights(&mut self, at: At<'_>) -> *const T {
-        let params = at.entries;
+        let params = at.entries();
         assert_eq!(params.len(), self.bound.layout.len(), "parameters of another layout");
         if at.version.is_some() && at.version == self.rounded.version {
             return self.weights_at(params.as_ptr());

@@ -92,7 +92,7 @@ impl<T: Real> DenseNetwork<T> {
 
     /// The sum of the shards' gradients.
     pub(super) fn backward_in_shards(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
-        assert_eq!(gradient.len(), at.entries.len(), "a gradient is as long as the parameters");
+        assert_eq!(gradient.len(), at.entries().len(), "a gradient is as long as the parameters");
         self.gradients_of_shards(at, cotangent);
         let sum = SharedSlice::new(gradient);
         // SAFETY: every worker adds up its own blocks.

@@ -60,7 +60,7 @@ impl<T: Real> DenseNetwork<T> {
         below: &mut Panels<T>,
     ) {
         self.pull_back(at, cotangent, gradient);
-        self.signals_below(Raw(self.weights_at(at.entries.as_ptr())), below);
+        self.signals_below(Raw(self.weights_at(at.entries().as_ptr())), below);
     }
 
     /// A step, and the signals of the inputs before it; whether anything in the gradient was not zero. The lowest
@@ -74,7 +74,7 @@ impl<T: Real> DenseNetwork<T> {
         below: &mut Panels<T>,
     ) -> bool {
         if self.hidden.is_empty() || self.layers[0].frozen {
-            self.pull_back_given(At { entries, version: None }, cotangent, scratch, below);
+            self.pull_back_given(At::new(entries, None), cotangent, scratch, below);
             make_shared(&self.team, entries, update, scratch);
             self.rounded.round(&self.team, entries, 0);
             return scratch.iter().any(|g| *g != 0.0);

@@ -23,7 +23,7 @@ impl<T: Real> ImageNetwork<T> {
         self.pull_back(at, &others, gradient);
         self.weighed = weighed;
         for n in examples {
-            self.plain_gradient(at.entries, n, &cotangent[n * outputs..(n + 1) * outputs], gradient);
+            self.plain_gradient(at.entries(), n, &cotangent[n * outputs..(n + 1) * outputs], gradient);
         }
     }
 

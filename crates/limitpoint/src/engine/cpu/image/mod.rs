@@ -182,18 +182,18 @@ impl<T: Real> ImageNetwork<T> {
 
     /// The parameters of the tail.
     fn above<'a>(&self, at: At<'a>) -> At<'a> {
-        At { entries: &at.entries[self.dense..], version: at.version }
+        At::new(&at.entries()[self.dense..], at.version)
     }
 
     /// Packs the weights of all kernels.
     fn pack(&mut self, at: At<'_>) {
-        assert_eq!(at.entries.len(), self.bound.layout.len(), "parameters of another layout");
+        assert_eq!(at.entries().len(), self.bound.layout.len(), "parameters of another layout");
         let (links, team) = (&self.links, &self.team);
         team.run(|worker| {
             for link in links {
                 if let Node::Conv(conv) = &link.node {
                     // SAFETY: every worker packs its part before anybody goes on.
-                    unsafe { conv.pack(team, worker, at.entries) };
+                    unsafe { conv.pack(team, worker, at.entries()) };
                 }
             }
         });
@@ -345,7 +345,7 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
         }
         let (examples, outputs) = (self.rows.len(), self.bound.outputs);
         assert_eq!(cotangent.len(), examples * outputs, "one cotangent per score");
-        assert_eq!(gradient.len(), at.entries.len(), "a gradient is as long as the parameters");
+        assert_eq!(gradient.len(), at.entries().len(), "a gradient is as long as the parameters");
         for block in self.bound.layout.blocks().iter().filter(|block| block.frozen) {
             gradient[block.range()].fill(0.0);
         }

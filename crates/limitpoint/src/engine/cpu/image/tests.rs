@@ -66,7 +66,7 @@ fn cases() -> impl Iterator<Item = (Architecture, Matrix, Vec<f64>, Vec<f64>)> {
 }
 
 fn bound(architecture: &Architecture, inputs: &Matrix, threads: usize, precision: Precision) -> Box<dyn Tangents> {
-    Cpu(Compute { threads, precision }).tangents(architecture, &inputs.into()).unwrap()
+    Cpu(Compute { threads, precision, ..Compute::default() }).tangents(architecture, &inputs.into()).unwrap()
 }
 
 fn gradient(model: &mut dyn Tangents, theta: &[f64], cotangent: &[f64]) -> Vec<f64> {

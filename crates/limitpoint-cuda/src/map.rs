@@ -1,0 +1,156 @@
+//! A model at settled parameters as a function of its inputs, for attacks.
+
+use std::sync::Arc;
+
+use limitpoint::engine::InputMap;
+use limitpoint::linalg::Panels;
+
+use super::card::{Argument, Card, CardError, Number};
+use super::memory::Memory;
+use super::passes::{Buffers, Passes};
+use super::plan::Plan;
+
+/// The model, and a card for it if one can be had. Scores and gradients of a card that was lost are NaN, so that no attack finds
+/// anything.
+pub(crate) struct Map {
+    plan: Arc<Plan>,
+    params: Arc<Vec<f64>>,
+    machine: Option<Machine>,
+}
+
+/// What computes it.
+struct Machine {
+    card: Card,
+    weights: Memory,
+    inputs: Memory,
+    gradient: Memory,
+    buffers: Buffers,
+    /// Examples there is room for, and those scored last.
+    room: usize,
+    examples: usize,
+    /// Numbers example by example, on their way between panels and card.
+    travellers: Vec<f32>,
+}
+
+impl Map {
+    /// Brings the parameters to the card.
+    pub fn new(plan: Plan, params: &[f64]) -> Result<Self, CardError> {
+        let machine = Some(Machine::new(&plan, params, 1)?);
+        Ok(Self { plan: Arc::new(plan), params: Arc::new(params.to_vec()), machine })
+    }
+
+    /// The machine with room for so many examples.
+    fn machine(&mut self, examples: usize) -> Option<&mut Machine> {
+        if self.machine.as_ref().is_none_or(|machine| machine.room < examples) {
+            self.machine = Machine::new(&self.plan, &self.params, examples).ok();
+        }
+        self.machine.as_mut()
+    }
+}
+
+impl Machine {
+    fn new(plan: &Plan, params: &[f64], room: usize) -> Result<Self, CardError> {
+        let card = Card::open(Number::F32)?;
+        let (master, weights) = (Memory::zeros(&card.stream, params.len() * 8)?, card.numbers(params.len())?);
+        master.write(0, params)?;
+        card.launch_fours(
+            "round_to",
+            params.len(),
+            &[(&weights).into(), (&master).into(), Argument::Wide(params.len() as i64)],
+        )?;
+        let features = plan.input[0] * plan.input[1];
+        let machine = Self {
+            inputs: card.numbers(room * features)?,
+            gradient: card.numbers(room * features)?,
+            buffers: Buffers::new(&card, plan, room)?,
+            weights,
+            room,
+            examples: 0,
+            travellers: Vec::new(),
+            card,
+        };
+        machine.card.stream.synchronize().map_err(CardError::driver("copying parameters"))?;
+        Ok(machine)
+    }
+
+    fn passes<'a>(&'a self, plan: &'a Plan) -> Passes<'a> {
+        // no gradient of parameters is made
+        Passes { card: &self.card, plan, buffers: &self.buffers, weights: self.weights.at, gradient: 0 }
+    }
+
+    fn here(&self) -> Result<(), CardError> {
+        self.card.context.bind_to_thread().map_err(CardError::driver("reaching the card"))
+    }
+
+    fn scores(&mut self, plan: &Plan, inputs: &Panels<f32>, scores: &mut Panels<f32>) -> Result<(), CardError> {
+        self.here()?;
+        self.examples = inputs.cols();
+        unpack(inputs, &mut self.travellers);
+        self.inputs.write(0, &self.travellers)?;
+        self.passes(plan).up(&self.inputs, None, 0, self.examples)?;
+        self.travellers.resize(self.examples * scores.rows(), 0.0);
+        self.buffers.scores().read(&mut self.travellers)?;
+        pack(&self.travellers, scores);
+        Ok(())
+    }
+
+    fn pull_back(&mut self, plan: &Plan, cotangent: &Panels<f32>, gradient: &mut Panels<f32>) -> Result<(), CardError> {
+        self.here()?;
+        unpack(cotangent, &mut self.travellers);
+        self.buffers.cotangent.write(0, &self.travellers)?;
+        self.passes(plan).down_to_inputs(self.examples, &self.gradient)?;
+        self.travellers.resize(self.examples * gradient.rows(), 0.0);
+        self.gradient.read(&mut self.travellers)?;
+        pack(&self.travellers, gradient);
+        Ok(())
+    }
+}
+
+/// Columns of panels, one after the other.
+fn unpack(panels: &Panels<f32>, to: &mut Vec<f32>) {
+    let (rows, cols, width) = (panels.rows(), panels.cols(), panels.width());
+    to.resize(rows * cols, 0.0);
+    for (n, to) in to.chunks_exact_mut(rows).enumerate() {
+        let from = panels.offset(n / width, 0) + n % width;
+        to.iter_mut().enumerate().for_each(|(row, to)| *to = panels.data()[from + row * width]);
+    }
+}
+
+/// The other way round.
+fn pack(from: &[f32], panels: &mut Panels<f32>) {
+    let (rows, width) = (panels.rows(), panels.width());
+    for (n, from) in from.chunks_exact(rows).enumerate() {
+        let at = panels.offset(n / width, 0) + n % width;
+        from.iter().enumerate().for_each(|(row, value)| panels.data_mut()[at + row * width] = *value);
+    }
+}
+
+impl InputMap<f32> for Map {
+    fn features(&self) -> usize {
+        self.plan.input[0] * self.plan.input[1]
+    }
+
+    fn outputs(&self) -> usize {
+        self.plan.stages.last().map_or(0, |stage| stage.after)
+    }
+
+    fn scores(&mut self, inputs: &Panels<f32>, scores: &mut Panels<f32>) {
+        let plan = self.plan.clone();
+        let done = self.machine(inputs.cols()).map(|machine| machine.scores(&plan, inputs, scores));
+        if !matches!(done, Some(Ok(()))) {
+            scores.data_mut().fill(f32::NAN);
+        }
+    }
+
+    fn pull_back(&mut self, cotangent: &Panels<f32>, gradient: &mut Panels<f32>) {
+        let plan = self.plan.clone();
+        let machine = self.machine.as_mut().filter(|machine| machine.examples == cotangent.cols());
+        if !matches!(machine.map(|machine| machine.pull_back(&plan, cotangent, gradient)), Some(Ok(()))) {
+            gradient.data_mut().fill(f32::NAN);
+        }
+    }
+
+    fn fork(&self) -> Box<dyn InputMap<f32>> {
+        Box::new(Self { plan: self.plan.clone(), params: self.params.clone(), machine: None })
+    }
+}

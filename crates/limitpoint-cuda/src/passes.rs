@@ -1,0 +1,286 @@
+//! The way up, from inputs to scores, and the way down, from cotangents to the gradient.
+//!
+//! ```text
+//! convolution   columns of a;  Z = W·C      δW = δZ·Cᵀ    δC = Wᵀ·δZ, summed back into images
+//! dense         Z = A·Wᵀ                    δW = δZᵀ·A    δA = δZ·W
+//! ```
+//!
+//! Images lie channel by channel with all examples side by side, so that a convolution is one product; vectors lie example by
+//! example. Every stage keeps what it gave, which the way down reads again.
+
+use cudarc::driver::CudaEvent;
+use limitpoint::models::Window;
+
+use super::card::{Argument, Card, CardError, WindowSides};
+use super::memory::Memory;
+use super::plan::{Kind, Plan, Stage, Weights, places};
+use super::products::{Operand, Sides};
+
+/// Where the numbers of a pass are.
+pub(crate) struct Buffers {
+    /// Inputs of the examples at hand.
+    input: Memory,
+    /// What every stage gave.
+    given: Vec<Memory>,
+    /// Columns of a convolution; where the largest numbers of a pool were.
+    beside: Vec<Option<Memory>>,
+    /// Signals of columns.
+    scratch: Memory,
+    /// Signals of what a stage gave and of what it got, in turns; the third is for gradients that are still being made aside.
+    signals: [Memory; 3],
+    /// Marks the end of every stage's gradient.
+    made: Vec<CudaEvent>,
+    /// Cotangents of the scores.
+    pub cotangent: Memory,
+}
+
+impl Buffers {
+    /// Room for this many examples at once.
+    pub fn new(card: &Card, plan: &Plan, at_once: usize) -> Result<Self, CardError> {
+        let beside = |stage: &Stage| match stage.kind {
+            Kind::Convolution(..) => card.numbers(at_once * stage.columns()).map(Some),
+            Kind::Pool { .. } => Memory::zeros(&card.stream, at_once * stage.after * 4).map(Some),
+            _ => Ok(None),
+        };
+        let columns = plan.stages.iter().map(Stage::columns).max().unwrap_or(0);
+        let signal = || card.numbers(at_once * plan.largest());
+        let outputs = plan.stages.last().map_or(1, |stage| stage.after);
+        Ok(Self {
+            input: card.numbers(at_once * plan.input[0] * plan.input[1])?,
+            given: plan.stages.iter().map(|stage| card.numbers(at_once * stage.after)).collect::<Result<_, _>>()?,
+            beside: plan.stages.iter().map(beside).collect::<Result<_, _>>()?,
+            scratch: card.numbers(at_once * columns)?,
+            signals: [signal()?, signal()?, signal()?],
+            made: plan.stages.iter().map(|_| card.event()).collect::<Result<_, _>>()?,
+            cotangent: card.numbers(at_once * outputs)?,
+        })
+    }
+
+    /// The scores.
+    pub fn scores(&self) -> &Memory {
+        self.given.last().unwrap_or(&self.input)
+    }
+}
+
+/// What a pass works with.
+pub(crate) struct Passes<'a> {
+    pub card: &'a Card,
+    pub plan: &'a Plan,
+    pub buffers: &'a Buffers,
+    /// The parameters, in the numbers of the products.
+    pub weights: u64,
+    /// The gradient, likewise.
+    pub gradient: u64,
+}
+
+fn int(number: usize) -> Argument {
+    Argument::Int(i32::try_from(number).unwrap_or(i32::MAX))
+}
+
+fn wide(number: usize) -> Argument {
+    Argument::Wide(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn sides(window: &Window) -> Argument {
+    let Window { before, after, size, stride, zeros } = window;
+    let all = [before[0], before[1], after[0], after[1], size[0], size[1], *stride, zeros[0], zeros[1]];
+    Argument::Window(WindowSides(all.map(|side| i32::try_from(side).unwrap_or(i32::MAX))))
+}
+
+impl Passes<'_> {
+    fn parameter(&self, entry: usize) -> u64 {
+        self.weights + (entry * self.card.number.bytes()) as u64
+    }
+
+    fn gradient_of(&self, entry: usize) -> u64 {
+        self.gradient + (entry * self.card.number.bytes()) as u64
+    }
+
+    /// Scores of `n` examples: `rows[first..]` of the inputs, or the inputs from `first` on.
+    pub fn up(&self, inputs: &Memory, rows: Option<&Memory>, first: usize, n: usize) -> Result<(), CardError> {
+        let ([channels, plane], buffers) = (self.plan.input, self.buffers);
+        let rows = Argument::Place(rows.map_or(0, |rows| rows.at));
+        let arguments = [(&buffers.input).into(), inputs.into(), rows, int(first), int(n), int(channels), int(plane)];
+        self.card.launch("gather", n * channels * plane, 1, &arguments)?;
+        let mut from = &buffers.input;
+        for ((stage, to), beside) in self.plan.stages.iter().zip(&buffers.given).zip(&buffers.beside) {
+            self.stage_up(stage, n, from, to, beside.as_ref().map_or(0, |memory| memory.at))?;
+            from = to;
+        }
+        Ok(())
+    }
+
+    fn stage_up(&self, stage: &Stage, n: usize, from: &Memory, to: &Memory, beside: u64) -> Result<(), CardError> {
+        let card = self.card;
+        let beside = || Argument::Place(beside);
+        match &stage.kind {
+            Kind::Dense(weights) => {
+                let Weights { rows, cols, matrix, .. } = *weights;
+                let w = Operand::transposed(self.parameter(matrix), cols);
+                card.product(
+                    Sides { rows: n, cols: rows, inner: cols },
+                    Operand::plain(from.at, cols),
+                    w,
+                    to.at,
+                    false,
+                )?;
+                self.add_bias(weights, to, n * rows, 1)
+            }
+            Kind::Convolution(weights, window) => {
+                let (Weights { rows, cols, matrix, .. }, all) = (*weights, n * places(window));
+                let channels = cols / (window.size[0] * window.size[1]);
+                card.launch("columns", all, channels, &[beside(), from.into(), int(n), sides(window)])?;
+                let (w, Argument::Place(columns)) = (Operand::plain(self.parameter(matrix), cols), beside()) else {
+                    return Ok(());
+                };
+                card.product(Sides { rows, cols: all, inner: cols }, w, Operand::plain(columns, all), to.at, false)?;
+                self.add_bias(weights, to, rows * all, all)
+            }
+            Kind::Pool { window, channels, largest } => {
+                let (images, largest) = (n * channels, int(usize::from(*largest)));
+                let arguments = [to.into(), beside(), from.into(), int(images), sides(window), largest];
+                card.launch("pool", images * places(window), 1, &arguments)
+            }
+            Kind::Curve { kind, slope, exponent } => {
+                let count = n * stage.after;
+                let curve = [Argument::Int(*kind), Argument::Real(*slope), Argument::Int(*exponent)];
+                let [kind, slope, exponent] = curve;
+                card.launch_fours("activate", count, &[to.into(), from.into(), wide(count), kind, slope, exponent])
+            }
+            Kind::Flatten { channels, plane } => {
+                let arguments = [to.into(), from.into(), int(n), int(*channels), int(*plane), int(0)];
+                card.launch("flatten", n * stage.after, 1, &arguments)
+            }
+        }
+    }
+
+    fn add_bias(&self, weights: &Weights, to: &Memory, count: usize, inner: usize) -> Result<(), CardError> {
+        let Some(bias) = weights.bias else { return Ok(()) };
+        let bias = Argument::Place(self.parameter(bias));
+        self.card.launch("add_bias", count, 1, &[to.into(), bias, int(count), int(inner), int(weights.rows)])
+    }
+
+    /// The gradient of the `n` examples that went up last, for the cotangents in their buffer; added to what is there if `add`.
+    ///
+    /// Gradients of parameters are made aside, while the signals go on down.
+    pub fn down(&self, n: usize, add: bool) -> Result<(), CardError> {
+        let buffers = self.buffers;
+        let weights = |index: usize| self.plan.stages.get(index)?.weights();
+        let trained = |index| weights(index).is_some_and(|weights| !weights.frozen);
+        let mut signal = &buffers.cotangent;
+        for (index, stage) in self.plan.stages.iter().enumerate().rev() {
+            let from = if index == 0 { &buffers.input } else { &buffers.given[index - 1] };
+            let beside = buffers.beside[index].as_ref().map_or(0, |memory| memory.at);
+            if index == self.plan.lowest {
+                self.gradient_of_stage(stage, n, from, signal, beside, add)?;
+                break;
+            }
+            if trained(index) {
+                self.card
+                    .aside(&buffers.made[index], || self.gradient_of_stage(stage, n, from, signal, beside, add))?;
+            }
+            // the buffer that is written now held the signals of the stage two above
+            if trained(index + 2) {
+                self.card.wait(&buffers.made[index + 2])?;
+            }
+            let below = &buffers.signals[index % 3];
+            self.stage_down(stage, n, from, signal, below, beside)?;
+            signal = below;
+        }
+        // the latest made aside is the last of all
+        match (self.plan.lowest + 1..self.plan.stages.len()).find(|index| trained(*index)) {
+            Some(index) => self.card.wait(&buffers.made[index]),
+            None => Ok(()),
+        }
+    }
+
+    /// The gradient of the inputs of the `n` examples that went up last, example by example.
+    pub fn down_to_inputs(&self, n: usize, to: &Memory) -> Result<(), CardError> {
+        let buffers = self.buffers;
+        let mut signal = &buffers.cotangent;
+        for (index, stage) in self.plan.stages.iter().enumerate().rev() {
+            let from = if index == 0 { &buffers.input } else { &buffers.given[index - 1] };
+            let beside = buffers.beside[index].as_ref().map_or(0, |memory| memory.at);
+            let below = &buffers.signals[index % 3];
+            self.stage_down(stage, n, from, signal, below, beside)?;
+            signal = below;
+        }
+        let [channels, plane] = self.plan.input;
+        let arguments = [to.into(), signal.into(), int(n), int(channels), int(plane), int(0)];
+        self.card.launch("flatten", n * channels * plane, 1, &arguments)
+    }
+
+    fn gradient_of_stage(
+        &self,
+        stage: &Stage,
+        n: usize,
+        from: &Memory,
+        signal: &Memory,
+        columns: u64,
+        add: bool,
+    ) -> Result<(), CardError> {
+        let (weights, count, inner) = match &stage.kind {
+            Kind::Dense(weights) if !weights.frozen => {
+                let Weights { rows, cols, matrix, .. } = *weights;
+                let (a, b) = (Operand::transposed(signal.at, rows), Operand::plain(from.at, cols));
+                self.card.product(Sides { rows, cols, inner: n }, a, b, self.gradient_of(matrix), add)?;
+                (weights, n * rows, 1)
+            }
+            Kind::Convolution(weights, window) if !weights.frozen => {
+                let (Weights { rows, cols, matrix, .. }, all) = (*weights, n * places(window));
+                let (a, b) = (Operand::plain(signal.at, all), Operand::transposed(columns, all));
+                self.card.product(Sides { rows, cols, inner: all }, a, b, self.gradient_of(matrix), add)?;
+                (weights, rows * all, all)
+            }
+            _ => return Ok(()),
+        };
+        let Some(bias) = weights.bias else { return Ok(()) };
+        let to = Argument::Place(self.gradient_of(bias));
+        let arguments = [to, signal.into(), int(count), int(inner), int(weights.rows), int(usize::from(add))];
+        self.card.launch_blocks("bias_gradient", (weights.rows as u32, 1, 1), &arguments)
+    }
+
+    fn stage_down(
+        &self,
+        stage: &Stage,
+        n: usize,
+        from: &Memory,
+        signal: &Memory,
+        below: &Memory,
+        beside: u64,
+    ) -> Result<(), CardError> {
+        let card = self.card;
+        match &stage.kind {
+            Kind::Dense(Weights { rows, cols, matrix, .. }) => {
+                let w = Operand::plain(self.parameter(*matrix), *cols);
+                let sides = Sides { rows: n, cols: *cols, inner: *rows };
+                card.product(sides, Operand::plain(signal.at, *rows), w, below.at, false)
+            }
+            Kind::Convolution(Weights { rows, cols, matrix, .. }, window) => {
+                let (all, scratch) = (n * places(window), &self.buffers.scratch);
+                let w = Operand::transposed(self.parameter(*matrix), *cols);
+                let product = Sides { rows: *cols, cols: all, inner: *rows };
+                card.product(product, w, Operand::plain(signal.at, all), scratch.at, false)?;
+                let channels = cols / (window.size[0] * window.size[1]);
+                let pixels = n * window.before[0] * window.before[1];
+                card.launch("images", pixels, channels, &[below.into(), scratch.into(), int(n), sides(window)])
+            }
+            Kind::Pool { window, channels, largest } => {
+                let (images, where_) = (n * channels, Argument::Place(beside));
+                let largest = int(usize::from(*largest));
+                let arguments = [below.into(), where_, signal.into(), int(images), sides(window), largest];
+                card.launch("unpool", images * window.before[0] * window.before[1], 1, &arguments)
+            }
+            Kind::Curve { kind, slope, exponent } => {
+                let count = n * stage.before;
+                let [kind, slope, exponent] = [Argument::Int(*kind), Argument::Real(*slope), Argument::Int(*exponent)];
+                let arguments = [below.into(), signal.into(), from.into(), wide(count), kind, slope, exponent];
+                card.launch_fours("slopes", count, &arguments)
+            }
+            Kind::Flatten { channels, plane } => {
+                let arguments = [below.into(), signal.into(), int(n), int(*channels), int(*plane), int(1)];
+                card.launch("flatten", n * stage.before, 1, &arguments)
+            }
+        }
+    }
+}

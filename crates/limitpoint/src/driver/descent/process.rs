@@ -1,0 +1,136 @@
+//! Descent as the loop sees it.
+
+use std::ops::Range;
+
+use super::Descent;
+use crate::diagnostics::Point;
+use crate::driver::view::{snapshot, summed};
+use crate::driver::{Advance, Batching, DriverError, Process, ProcessState};
+use crate::observers::Snapshot;
+
+impl Process for Descent {
+    fn params(&self) -> &[f64] {
+        self.params.read()
+    }
+
+    fn save(&self) -> ProcessState {
+        ProcessState::Descent(Box::new(self.state()))
+    }
+
+    fn resume(&mut self, state: &ProcessState) -> Result<(), DriverError> {
+        match state {
+            ProcessState::Descent(state) => self.restore(state),
+            ProcessState::Flow(_) => Err(DriverError::StateKind { expected: "a descent", found: "a flow" }),
+        }
+    }
+
+    fn advance(&mut self) -> Result<Advance, DriverError> {
+        let advance = match self.batching {
+            Batching::Full => self.advance_full(),
+            Batching::Mini { size } => self.advance_mini(size),
+        };
+        match self.objective.failure() {
+            Some(what) => Err(DriverError::Engine { step: self.step, what: what.to_owned() }),
+            None => advance,
+        }
+    }
+
+    fn step(&self) -> u64 {
+        self.step
+    }
+
+    fn settled_steps(&self) -> Range<u64> {
+        self.settled.clone()
+    }
+
+    fn log_time(&self) -> f64 {
+        self.log_time
+    }
+
+    fn log_loss(&self) -> f64 {
+        summed(&self.objective, self.log_loss)
+    }
+
+    fn show(&mut self, look: &mut dyn FnMut(&Snapshot)) {
+        // a snapshot must not disturb the run: what schedules see of the last full loss is put back afterwards
+        let kept = (self.log_loss, self.all_correct);
+        self.objective.select(None);
+        let nearest_kink = self.objective.smallest_preactivation(self.params.read());
+        self.refresh();
+        let here = self.log_loss;
+        let state = self.optimiser.state();
+        let evaluation = self.objective.forward(&self.params);
+        self.optimiser.subgradient(evaluation, self.params.read(), &mut self.gradient);
+        // restoring a state just taken cannot fail
+        let restored = self.optimiser.restore(&state);
+        debug_assert!(restored.is_ok());
+        let counters = (self.step, self.epoch, self.log_time);
+        let snapshot = snapshot(&self.objective, self.params.read(), &self.gradient, counters, nearest_kink);
+        look(&Snapshot { point: Point { log_loss: summed(&self.objective, here), ..snapshot.point }, ..snapshot });
+        (self.log_loss, self.all_correct) = kept;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dataset, Targets};
+    use crate::engine::{Bound, Compute, Evaluator, cpu};
+    use crate::linalg::Matrix;
+    use crate::losses::LossSpec;
+    use crate::models::ModelSpec;
+    use crate::numeric::Streams;
+    use crate::objective::{Objective, Reduction};
+    use crate::optimisers::OptimiserSpec;
+    use crate::params::At;
+    use crate::schedules::ScheduleSpec;
+
+    /// A device that is lost after a few passes.
+    struct Failing {
+        inner: Box<dyn Evaluator>,
+        bound: Bound,
+        left: usize,
+    }
+
+    impl Evaluator for Failing {
+        fn bound(&self) -> &Bound {
+            &self.bound
+        }
+
+        fn select(&mut self, rows: Option<&[usize]>) {
+            self.inner.select(rows);
+        }
+
+        fn score(&mut self, at: At<'_>) {
+            self.inner.score(at);
+            self.bound.scores.copy_from_slice(&self.inner.bound().scores);
+            self.left = self.left.saturating_sub(1);
+            if self.left == 0 {
+                self.bound.failure = Some("the device was lost".into());
+                self.bound.scores.fill(f64::NAN);
+            }
+        }
+
+        fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
+            self.inner.pull_back(at, cotangent, gradient);
+        }
+    }
+
+    #[test]
+    fn a_lost_device_is_an_error_with_its_step_and_not_a_number() {
+        let inputs = Matrix::from_rows(&[&[1.0, 2.0], &[2.0, 0.5]]);
+        let data = Dataset::new("two", inputs, Targets::Binary(vec![1.0, 1.0]), vec![2]).unwrap();
+        let inner: Box<dyn Evaluator> = cpu::bind_to(&ModelSpec::Linear, &data, Compute::default()).unwrap();
+        let bound = inner.bound().clone();
+        let failing = Box::new(Failing { inner, bound, left: 4 });
+        let objective = Objective::around(failing, &data, &LossSpec::Exponential, Reduction::Sum).unwrap();
+        let optimiser = "gradient".parse::<OptimiserSpec>().unwrap().build(objective.layout()).unwrap();
+        let schedule = "constant(rate=0.1)".parse::<ScheduleSpec>().unwrap().build().unwrap();
+        let mut descent =
+            Descent::new(objective, optimiser, schedule, Batching::Full, vec![0.0; 2], &Streams::new(0)).unwrap();
+        let steps = (0..9).take_while(|_| descent.advance().is_ok()).count();
+        assert!((1..4).contains(&steps), "{steps}");
+        let error = descent.advance().unwrap_err().to_string();
+        assert!(error.contains("the device was lost") && error.contains("last checkpoint"), "{error}");
+    }
+}
