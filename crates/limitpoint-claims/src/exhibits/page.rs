@@ -59,6 +59,9 @@ impl ExhibitRecord {
                 set.seeds[1],
                 duration(set.seconds)
             );
+            if set.on_cards > 0 {
+                text += &format!(", {} of them on a card", set.on_cards);
+            }
             if set.data.examples > 0 {
                 let sum = set.data.sha256.get(..12).unwrap_or_default();
                 text += &format!("; {} examples of {} (SHA-256 {sum}…)", set.data.examples, set.data.name);

@@ -53,12 +53,20 @@ pub struct SetRecord {
     pub seeds: [usize; 2],
     /// Seconds of all runs together, each on as many threads as it had.
     pub seconds: f64,
+    /// Runs that a card has computed, the last part at least.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub on_cards: usize,
     /// The data, as they were loaded.
     pub data: DataRecord,
     /// The program that made the runs.
     pub version: String,
     /// Final weights by run: SHA-256, log₁₀ of the summed loss, margins by norm.
     pub ends: BTreeMap<String, End>,
+}
+
+/// Whether nothing need be said.
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Where a finished run ended.
@@ -205,6 +213,7 @@ fn set_record(gathered: &Gathered) -> SetRecord {
             seeds(&mut finished.iter().map(|run| run.seed)),
             seeds(&mut gathered.planned.iter().map(|task| task.label.seed)),
         ],
+        on_cards: runs.iter().filter(|run| !run.device.is_cpu()).count(),
         seconds: runs.iter().map(|run| run.seconds).sum(),
         data: gathered.record.as_ref().map(|record| record.data.clone()).unwrap_or_default(),
         version: gathered.record.as_ref().map_or_else(String::new, |record| record.version.clone()),

@@ -42,6 +42,11 @@ pub fn offer_cuda(maker: Maker) {
 }
 
 impl Device {
+    /// Whether it is the processor, which records need not say.
+    pub fn is_cpu(&self) -> bool {
+        *self == Self::Cpu
+    }
+
     /// The engine of this device.
     pub(super) fn engine(self, compute: Compute) -> Result<Box<dyn Engine>, ModelError> {
         match (self, CUDA.get()) {

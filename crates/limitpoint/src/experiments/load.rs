@@ -96,6 +96,7 @@ fn load_run(
         failed,
         steps: metrics.last("step").map_or(manifest.steps, |step| manifest.steps.max(step as u64)),
         seconds: manifest.timings.seconds,
+        device: manifest.machine.device,
         test_accuracy: manifest.test_accuracy,
         weights: manifest.weights_sha256.clone(),
         certificate: certificate_record(folder, manifest.weights_sha256.as_deref())?,

@@ -89,13 +89,8 @@ pub struct Machine {
     /// Cores.
     pub cores: usize,
     /// Where models were computed.
-    #[serde(default, skip_serializing_if = "is_cpu")]
+    #[serde(default, skip_serializing_if = "Device::is_cpu")]
     pub device: Device,
-}
-
-/// Whether it need not be said.
-fn is_cpu(device: &Device) -> bool {
-    *device == Device::Cpu
 }
 
 impl Machine {

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::Device;
 use crate::models::KernelNorms;
 pub use crate::training::Metrics;
 
@@ -79,6 +80,9 @@ pub struct RunRecord {
     pub steps: u64,
     /// Seconds it took, over all its parts.
     pub seconds: f64,
+    /// Where its model was computed, in its last part.
+    #[serde(default, skip_serializing_if = "Device::is_cpu")]
+    pub device: Device,
     /// Share of test examples classified correctly, where there are test examples.
     pub test_accuracy: Option<f64>,
     /// SHA-256 of the bits of the weights it ended with, where it is finished.
