@@ -19,7 +19,7 @@ _NEAR = 12
 _CHEAP = 1e3
 
 
-def _with_column(X: Any, column: Floats) -> Any:
+def with_column(X: Any, column: Floats) -> Any:
     """X with a further column."""
     if is_sparse(X):
         from scipy.sparse import csr_array, hstack
@@ -201,7 +201,7 @@ class MaxMarginClassifier(LabelClassifier):
         constant = _CHEAP * float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows)))) or 1.0
         signs = np.full(len(rows), -1.0)
         signs[above] = 1.0
-        wide = _with_column(rows, np.full(len(rows), constant))
+        wide = with_column(rows, np.full(len(rows), constant))
         found = _core.solve_margin(of_numbers(wide, signs, "binary"), self.norm)
         if not found["separable"]:
             return none
@@ -216,7 +216,7 @@ class MaxMarginClassifier(LabelClassifier):
     def _fixed(self, X: Any, codes: NDArray[np.intp], cost: float | None) -> bool | None:
         """Any number of classes, an intercept as a weight of a constant input, slacks as weights of inputs of their own."""
         dimension = X.shape[1]
-        inputs = _with_column(X, np.ones(X.shape[0])) if self.fit_intercept else X
+        inputs = with_column(X, np.ones(X.shape[0])) if self.fit_intercept else X
         wide = inputs if cost is None else _with_slack(inputs, 1.0 / cost)
         classes = len(self.classes_)
         if classes == 2:

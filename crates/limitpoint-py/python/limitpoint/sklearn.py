@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _core
 from ._arrays import is_sparse, of_numbers
 from ._judge import interpolate
-from ._max_margin import Floats, LabelClassifier, MaxMarginClassifier
+from ._max_margin import Floats, LabelClassifier, MaxMarginClassifier, with_column
 from ._training import run as train
 
 __all__ = ["ImplicitBiasClassifier", "MaxMarginClassifier", "MinimumNormRegressor"]
@@ -177,7 +177,7 @@ class ImplicitBiasClassifier(LabelClassifier):
     def _inputs(self, X: Any) -> Any:
         if is_sparse(X) and self.model != "linear":
             X = X.toarray()  # the core takes sparse inputs of linear models
-        return _with_column(X, np.ones(X.shape[0])) if self.fit_intercept else X
+        return with_column(X, np.ones(X.shape[0])) if self.fit_intercept else X
 
     def __getstate__(self) -> Any:
         return {key: value for key, value in super().__getstate__().items() if key != "run_"}
