@@ -9,7 +9,7 @@ use crate::numeric::{LogScaled, RandomStream, StreamState, Streams, log_add_exp}
 use crate::objective::Objective;
 use crate::observers::StopReason;
 use crate::optimisers::Optimiser;
-use crate::params::{Parameters, Update};
+use crate::params::{Parameters, Update, Version};
 use crate::schedules::{Review, ReviewPeriod, Schedule, StepContext, TrialOutcome};
 
 /// Descent in progress.
@@ -28,6 +28,8 @@ pub struct Descent {
     log_time: f64,
     log_loss: f64,
     all_correct: bool,
+    /// The parameters that these two were measured at, on all examples.
+    measured: Option<Version>,
     order: RandomStream,
     epoch_order: StreamState,
     permutation: Vec<usize>,
@@ -71,6 +73,7 @@ impl Descent {
             log_time: f64::NEG_INFINITY,
             log_loss: f64::NAN,
             all_correct: false,
+            measured: None,
             epoch_order: order.state(),
             order,
             permutation: (0..objective.total_examples()).collect(),
@@ -117,9 +120,10 @@ impl Descent {
         self.objective.layout().check(&state.params)?;
         self.optimiser.restore(&state.optimiser).map_err(DriverError::OptimiserState)?;
         self.schedule.restore(&state.schedule)?;
-        self.params.write().copy_from_slice(&state.params);
+        self.params.replace(&state.params);
         (self.step, self.epoch, self.log_time) = (state.step, state.epoch, state.log_time);
         (self.log_loss, self.all_correct) = state.full_loss;
+        self.measured = None;
         self.epoch_start.clone_from(&state.epoch_start);
         self.settled = self.step..self.step + u64::from(self.epoch_start.is_none());
         self.epoch_order = state.order.0;
@@ -141,6 +145,7 @@ impl Descent {
         self.objective.select(None);
         self.log_loss = self.objective.forward(&self.params).log_loss();
         self.all_correct = self.objective.all_correct();
+        self.measured = Some(self.params.version());
     }
 
     /// A new permutation of the examples, from the current place of the order stream.
@@ -254,7 +259,7 @@ impl Descent {
                 let review =
                     self.schedule.review(&TrialOutcome { log_loss_before, log_loss_after, largest_margin_change });
                 if review != Review::Accept {
-                    self.params.write().copy_from_slice(&self.before);
+                    self.params.replace(&self.before);
                     self.optimiser.restore(state).map_err(DriverError::OptimiserState)?;
                     (self.log_loss, self.all_correct) = (log_loss_before, all_correct_before);
                     if review == Review::GiveUp {
@@ -279,7 +284,10 @@ impl Descent {
     fn advance_mini(&mut self, size: usize) -> Result<Advance, DriverError> {
         let judged = self.schedule.review_period() == ReviewPeriod::Epoch;
         if self.next_batch == 0 {
-            self.refresh();
+            // after an epoch that is done again the loss of its first point is known
+            if self.measured != Some(self.params.version()) {
+                self.refresh();
+            }
             if let Some(reason) = self.trouble() {
                 return Ok(Advance::Ended(reason));
             }
@@ -334,7 +342,8 @@ impl Descent {
                     self.start_room = start.params;
                 }
                 review => {
-                    self.params.write().copy_from_slice(&start.params);
+                    self.params.replace(&start.params);
+                    self.measured = Some(self.params.version());
                     self.optimiser.restore(&start.optimiser).map_err(DriverError::OptimiserState)?;
                     (self.step, self.log_time) = (start.step, start.log_time);
                     self.settled = self.step..self.step;

@@ -83,6 +83,14 @@ impl Parameters {
         self.entries.get_mut().map_or(&mut [], |entries| &mut **entries)
     }
 
+    /// Other numbers in their place: a new version. What they were is not fetched from where it is.
+    pub fn replace(&mut self, numbers: &[f64]) {
+        let room = self.room.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries.take().unwrap_or_else(|| std::mem::replace(room, Aligned::zeros(0)));
+        entries.copy_from_slice(numbers);
+        (self.version, self.elsewhere, self.entries) = (Version::next(), None, OnceLock::from(entries));
+    }
+
     /// An engine has moved them where it keeps them: a new version from here on, which is theirs there.
     pub fn moved(&mut self, elsewhere: Arc<dyn Elsewhere>) -> Version {
         if let Some(entries) = self.entries.take() {
@@ -171,5 +179,25 @@ mod tests {
         params.write()[0] = 7.0;
         assert_eq!(params.read(), [7.0, 6.0]);
         assert_ne!(params.version(), version);
+    }
+
+    /// A card that nobody may ask.
+    struct Silent;
+
+    impl Elsewhere for Silent {
+        fn bring(&self, _: &mut [f64]) {
+            panic!("these numbers are about to be replaced");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_replaced_are_not_fetched() {
+        let mut params = Parameters::new(&[1.0, 2.0]);
+        let version = params.moved(Arc::new(Silent));
+        params.replace(&[3.0, 4.0]);
+        assert!(params.version() != version && params.read() == [3.0, 4.0]);
+        let version = params.version();
+        params.replace(&[5.0, 6.0]);
+        assert!(params.version() != version && params.read() == [5.0, 6.0]);
     }
 }

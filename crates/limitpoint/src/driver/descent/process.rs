@@ -53,7 +53,7 @@ impl Process for Descent {
 
     fn show(&mut self, look: &mut dyn FnMut(&Snapshot)) {
         // a snapshot must not disturb the run: what schedules see of the last full loss is put back afterwards
-        let kept = (self.log_loss, self.all_correct);
+        let kept = (self.log_loss, self.all_correct, self.measured);
         self.objective.select(None);
         let nearest_kink = self.objective.smallest_preactivation(self.params.read());
         self.refresh();
@@ -67,12 +67,15 @@ impl Process for Descent {
         let counters = (self.step, self.epoch, self.log_time);
         let snapshot = snapshot(&self.objective, self.params.read(), &self.gradient, counters, nearest_kink);
         look(&Snapshot { point: Point { log_loss: summed(&self.objective, here), ..snapshot.point }, ..snapshot });
-        (self.log_loss, self.all_correct) = kept;
+        (self.log_loss, self.all_correct, self.measured) = kept;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::data::{Dataset, Targets};
     use crate::engine::{Bound, Compute, Evaluator, cpu};
@@ -99,6 +102,7 @@ mod tests {
 
         fn select(&mut self, rows: Option<&[usize]>) {
             self.inner.select(rows);
+            self.bound.resize(self.inner.examples());
         }
 
         fn score(&mut self, at: At<'_>) {
@@ -116,18 +120,71 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_lost_device_is_an_error_with_its_step_and_not_a_number() {
-        let inputs = Matrix::from_rows(&[&[1.0, 2.0], &[2.0, 0.5]]);
-        let data = Dataset::new("two", inputs, Targets::Binary(vec![1.0, 1.0]), vec![2]).unwrap();
+    /// Two examples that pull apart, so that long steps raise the loss.
+    fn two_points(left: usize) -> (Dataset, Failing) {
+        let inputs = Matrix::from_rows(&[&[1.0, 2.0], &[0.5, 1.0]]);
+        let data = Dataset::new("two", inputs, Targets::Binary(vec![1.0, -1.0]), vec![2]).unwrap();
         let inner: Box<dyn Evaluator> = cpu::bind_to(&ModelSpec::Linear, &data, Compute::default()).unwrap();
         let bound = inner.bound().clone();
-        let failing = Box::new(Failing { inner, bound, left: 4 });
-        let objective = Objective::around(failing, &data, &LossSpec::Exponential, Reduction::Sum).unwrap();
+        (data, Failing { inner, bound, left })
+    }
+
+    fn descent(evaluator: Box<dyn Evaluator>, data: &Dataset, schedule: &str, batching: Batching) -> Descent {
+        let objective = Objective::around(evaluator, data, &LossSpec::Exponential, Reduction::Sum).unwrap();
         let optimiser = "gradient".parse::<OptimiserSpec>().unwrap().build(objective.layout()).unwrap();
-        let schedule = "constant(rate=0.1)".parse::<ScheduleSpec>().unwrap().build().unwrap();
-        let mut descent =
-            Descent::new(objective, optimiser, schedule, Batching::Full, vec![0.0; 2], &Streams::new(0)).unwrap();
+        let schedule = schedule.parse::<ScheduleSpec>().unwrap().build().unwrap();
+        Descent::new(objective, optimiser, schedule, batching, vec![0.0; 2], &Streams::new(0)).unwrap()
+    }
+
+    /// Counts the passes of all examples.
+    struct Counting {
+        inner: Failing,
+        chosen: bool,
+        passes: Arc<AtomicUsize>,
+    }
+
+    impl Evaluator for Counting {
+        fn bound(&self) -> &Bound {
+            self.inner.bound()
+        }
+
+        fn select(&mut self, rows: Option<&[usize]>) {
+            self.chosen = rows.is_some();
+            self.inner.select(rows);
+        }
+
+        fn score(&mut self, at: At<'_>) {
+            self.passes.fetch_add(usize::from(!self.chosen), Ordering::Relaxed);
+            self.inner.score(at);
+        }
+
+        fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
+            self.inner.pull_back(at, cotangent, gradient);
+        }
+    }
+
+    #[test]
+    fn an_epoch_that_is_done_again_passes_all_examples_once() {
+        let (data, failing) = two_points(usize::MAX);
+        let passes = Arc::new(AtomicUsize::new(0));
+        let counting = Counting { inner: failing, chosen: false, passes: passes.clone() };
+        let mut descent = descent(Box::new(counting), &data, "loss-based(initial=4)", Batching::Mini { size: 1 });
+        passes.store(0, Ordering::Relaxed);
+        let (mut attempts, mut again) = (0, 0);
+        while attempts < 40 {
+            descent.advance().unwrap();
+            let started = descent.step() % 2 == 1;
+            attempts += usize::from(!started);
+            again += usize::from(!started && descent.settled_steps().is_empty());
+        }
+        assert!((5..40).contains(&again), "{again}");
+        assert_eq!(passes.load(Ordering::Relaxed), attempts, "{again} done again");
+    }
+
+    #[test]
+    fn a_lost_device_is_an_error_with_its_step_and_not_a_number() {
+        let (data, failing) = two_points(4);
+        let mut descent = descent(Box::new(failing), &data, "constant(rate=0.1)", Batching::Full);
         let steps = (0..9).take_while(|_| descent.advance().is_ok()).count();
         assert!((1..4).contains(&steps), "{steps}");
         let error = descent.advance().unwrap_err().to_string();
