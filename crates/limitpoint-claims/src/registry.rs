@@ -160,7 +160,10 @@ pub fn find_claims(id: &str) -> Result<Vec<Claim>, ClaimError> {
     }
     let open = open_claims().into_iter().find(|entry| entry.ids.contains(&id));
     let hint = match open {
-        Some(entry) => format!("'{}' is in the catalogue but cannot be run yet", entry.statement),
+        Some(entry) => format!(
+            "'{}' is in the catalogue, but nothing compares it yet; its runs are those of `--scale paper`",
+            entry.statement
+        ),
         None => {
             let near = all.iter().map(|claim| claim.id).max_by(|a, b| {
                 let score = |known: &str| shared_start(known, id);
@@ -177,12 +180,12 @@ fn shared_start(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
 }
 
-/// Claims of the catalogue that cannot be run yet.
+/// Claims of the catalogue that nothing compares yet.
 pub fn open_claims() -> Vec<ClaimEntry> {
     OPEN.iter().map(|(ids, statement)| ClaimEntry { ids: ids.split(", ").collect(), statement, ready: false }).collect()
 }
 
-/// Ids and statements of the claims that are still to be made runnable.
+/// Their ids and statements.
 const OPEN: &[(&str, &str)] = &[("D.fig5, D.fig6", "CIFAR-10 VGG, lr 0.1 and loss-based")];
 
 #[cfg(test)]
@@ -217,7 +220,7 @@ mod tests {
         let names = |id: &str| find_claims(id).unwrap().iter().map(|claim| claim.id).collect::<Vec<_>>();
         assert_eq!(names("B.prop2a"), ["B.prop2a", "B.prop2a.printed"]);
         assert_eq!(names("B.prop2a.printed"), ["B.prop2a.printed"]);
-        assert!(find_claims("D.fig5").err().unwrap().to_string().contains("cannot be run yet"));
+        assert!(find_claims("D.fig5").err().unwrap().to_string().contains("--scale paper"));
         assert!(find_claims("b.thm").err().unwrap().to_string().contains("did you mean 'B.thm"));
     }
 }

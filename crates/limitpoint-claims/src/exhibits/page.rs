@@ -51,14 +51,12 @@ impl ExhibitRecord {
         text += "## What was run\n\n";
         for set in &self.sets {
             text += &format!(
-                "- `{}`: {} of {} runs finished, {} of {} seeds; all runs together took {}",
-                set.setting,
-                set.finished,
-                set.planned,
-                set.seeds[0],
-                set.seeds[1],
-                duration(set.seconds)
+                "- `{}`: {} of {} runs finished, {} of {} seeds",
+                set.setting, set.finished, set.planned, set.seeds[0], set.seeds[1]
             );
+            if set.seconds > 0.0 {
+                text += &format!("; all runs together took {}", duration(set.seconds));
+            }
             if set.on_cards > 0 {
                 text += &format!(", {} of them on a card", set.on_cards);
             }
@@ -119,7 +117,7 @@ pub fn index(records: &[ExhibitRecord]) -> String {
         text += &index_line(exhibit, records.iter().find(|record| record.id == exhibit.id));
     }
     text += "\nOurs over print is the geometric mean over all numbers of an exhibit that are printed, and their number; – where print has \
-             only a picture.\n";
+             only a picture, or no number of ours is there yet.\n";
     text
 }
 
@@ -130,7 +128,7 @@ fn index_line(exhibit: &Exhibit, record: Option<&ExhibitRecord>) -> String {
     };
     let runs = |count: fn(&super::record::SetRecord) -> usize| record.sets.iter().map(count).sum::<usize>();
     let done = if record.sets.is_empty() {
-        format!("{} claims", record.claims.len())
+        format!("{} claim{}", record.claims.len(), if record.claims.len() == 1 { "" } else { "s" })
     } else {
         format!("{} of {}", runs(|set| set.finished), runs(|set| set.planned))
     };
