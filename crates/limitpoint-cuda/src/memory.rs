@@ -46,11 +46,8 @@ impl Memory {
 pub(crate) struct Master(pub Memory);
 
 impl Elsewhere for Master {
-    fn bring(&self, into: &mut [f64]) {
+    fn bring(&self, into: &mut [f64]) -> Result<(), String> {
         let here = self.0.stream.context().bind_to_thread().map_err(CardError::driver("reaching the card"));
-        // the engine meets the same failure, and says it
-        if here.and_then(|()| self.0.read(into)).is_err() {
-            into.fill(f64::NAN);
-        }
+        here.and_then(|()| self.0.read(into)).map_err(|error| error.to_string())
     }
 }

@@ -314,25 +314,30 @@ impl Descent {
             let what = format!("ln L = {batch_loss} on a batch");
             return Ok(Advance::Ended(StopReason::NotFinite { step: self.step, what }));
         }
-        let log_step = self.schedule.log_step(&self.context());
-        if let Some(update) = self.formula(ahead, log_step) {
-            let evaluation = self.objective.forward(&self.params);
-            evaluation.step(&mut self.params, update, &mut self.gradient.direction);
+        let (log_loss_before, all_correct_before) = (self.log_loss, self.all_correct);
+        if batch_loss.is_nan() {
+            // an attempt that has lost its numbers need not be brought to its end
+            self.log_loss = f64::NAN;
         } else {
-            self.take_gradient(ahead);
-            self.move_by(log_step)?;
-        }
-        self.step += 1;
-        self.settled = self.step..self.step + u64::from(!judged);
-        self.log_time = log_add_exp(self.log_time, log_step);
-        self.next_batch += 1;
-        if to < self.permutation.len() {
-            return Ok(Advance::Moved);
+            let log_step = self.schedule.log_step(&self.context());
+            if let Some(update) = self.formula(ahead, log_step) {
+                let evaluation = self.objective.forward(&self.params);
+                evaluation.step(&mut self.params, update, &mut self.gradient.direction);
+            } else {
+                self.take_gradient(ahead);
+                self.move_by(log_step)?;
+            }
+            self.step += 1;
+            self.settled = self.step..self.step + u64::from(!judged);
+            self.log_time = log_add_exp(self.log_time, log_step);
+            self.next_batch += 1;
+            if to < self.permutation.len() {
+                return Ok(Advance::Moved);
+            }
+            self.refresh();
         }
         self.next_batch = 0;
         self.epoch_order = self.order.state();
-        let (log_loss_before, all_correct_before) = (self.log_loss, self.all_correct);
-        self.refresh();
         if let Some(start) = self.epoch_start.take() {
             let (log_loss_after, largest_margin_change) = (self.log_loss, f64::INFINITY);
             let outcome = TrialOutcome { log_loss_before, log_loss_after, largest_margin_change };

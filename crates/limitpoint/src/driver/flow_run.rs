@@ -51,8 +51,9 @@ impl Process for FlowRun {
         if self.flow.log_loss() == f64::NEG_INFINITY {
             return Ok(Advance::Ended(StopReason::Stationary));
         }
-        self.flow.advance(&mut self.objective)?;
-        Ok(Advance::Moved)
+        let advance = self.flow.advance(&mut self.objective);
+        // a flow whose engine fails stalls on numbers that are none
+        self.failure().map_or_else(|| Ok(advance.map(|()| Advance::Moved)?), Err)
     }
 
     fn step(&self) -> u64 {
@@ -73,5 +74,10 @@ impl Process for FlowRun {
         let nearest_kink = self.objective.smallest_preactivation(self.flow.params());
         self.objective.forward(self.flow.params());
         look(&snapshot(&self.objective, self.flow.params(), self.flow.gradient(), counters, nearest_kink));
+    }
+
+    fn failure(&self) -> Option<DriverError> {
+        let what = self.objective.failure()?.to_owned();
+        Some(DriverError::Engine { step: self.step(), what })
     }
 }

@@ -43,10 +43,10 @@ pub enum DriverError {
     /// Parameters of the wrong length.
     #[error(transparent)]
     Params(#[from] crate::params::ParamsError),
-    /// The engine failed: a device was lost, or has no memory left.
-    #[error("step {step}: {what}; the last checkpoint is good, so that the run can go on from it")]
+    /// The engine failed: a device was lost, or has no memory left. What it left is no state to go on from: an earlier one is.
+    #[error("step {step}: {what}; the run can go on from its last checkpoint")]
     Engine {
-        /// The step that failed.
+        /// Accepted steps before it was seen.
         step: u64,
         /// Why.
         what: String,
@@ -128,6 +128,16 @@ pub trait Process {
 
     /// Evaluates the current point in full and shows it.
     fn show(&mut self, look: &mut dyn FnMut(&Snapshot));
+
+    /// What kept its engine from computing, if something did: what was seen since, and what would be saved, is no number.
+    fn failure(&self) -> Option<DriverError> {
+        None
+    }
+}
+
+/// A value that was seen of a process, unless its engine had failed by then.
+fn sound<T>(process: &dyn Process, value: T) -> Result<T, DriverError> {
+    process.failure().map_or(Ok(value), Err)
 }
 
 /// Runs a process until a rule holds, an observer says stop or nothing moves any more; returns why.
@@ -140,7 +150,7 @@ pub fn run(
 ) -> Result<StopReason, DriverError> {
     let mut stopper = Stopper::new(rules);
     loop {
-        if let Some(reason) = look(process, &mut stopper, observers) {
+        if let Some(reason) = look(process, &mut stopper, observers)? {
             return Ok(reason);
         }
         if let Some(reason) = advance(process, observers)? {
@@ -155,10 +165,10 @@ pub fn look(
     process: &mut dyn Process,
     stopper: &mut Stopper,
     observers: &mut [&mut dyn Observer],
-) -> Option<StopReason> {
+) -> Result<Option<StopReason>, DriverError> {
     let steps = process.settled_steps();
     if steps.is_empty() {
-        return None;
+        return Ok(None);
     }
     let (step, log_time, log_loss) = (process.step(), process.log_time(), process.log_loss());
     let mut reason = stopper.check_counters(step, log_time, log_loss).map(StopReason::Rule);
@@ -177,7 +187,7 @@ pub fn look(
             }
         });
     }
-    reason
+    sound(process, reason)
 }
 
 /// The second half of a turn: one step. If nothing can move any more, all observers see where it ended.
@@ -186,15 +196,16 @@ pub fn advance(
     observers: &mut [&mut dyn Observer],
 ) -> Result<Option<StopReason>, DriverError> {
     let Advance::Ended(reason) = process.advance()? else { return Ok(None) };
-    show_last(process, observers);
+    show_last(process, observers)?;
     Ok(Some(reason))
 }
 
 /// Shows the current point to all observers, whether they want it or not.
-pub fn show_last(process: &mut dyn Process, observers: &mut [&mut dyn Observer]) {
+pub fn show_last(process: &mut dyn Process, observers: &mut [&mut dyn Observer]) -> Result<(), DriverError> {
     process.show(&mut |snapshot| {
         observers.iter_mut().for_each(|observer| {
             observer.observe(snapshot);
         });
     });
+    sound(process, ())
 }

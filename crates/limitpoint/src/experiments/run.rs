@@ -225,8 +225,19 @@ impl<'a> Runner<'a> {
     }
 
     fn run(mut self) -> Result<RunManifest, RunError> {
+        match self.train() {
+            Ok(Some(reason)) => self.finish(reason),
+            Ok(None) => self.manifest(Status::Interrupted, None, "interrupted".into()),
+            // a run that cannot go on, not an experiment that cannot: its last checkpoint is the good one
+            Err(RunError::Part(error)) => self.manifest(Status::Failed, None, error.to_string()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Trains until the run is over, and why it is; `None` where somebody interrupts it.
+    fn train(&mut self) -> Result<Option<StopReason>, RunError> {
         if let Some(reason) = self.outcome.take() {
-            return self.finish(reason);
+            return Ok(Some(reason));
         }
         self.manifest(Status::Running, None, "running".into())?;
         let (mut reported, mut saved) = (Instant::now(), Instant::now());
@@ -236,7 +247,7 @@ impl<'a> Runner<'a> {
         let reason = loop {
             let observers: &mut [&mut dyn Observer] = &mut [&mut self.metrics, &mut self.histograms];
             if !std::mem::take(&mut looked) {
-                let reason = look(&mut *self.process, &mut self.stopper, observers);
+                let reason = look(&mut *self.process, &mut self.stopper, observers)?;
                 self.check_files()?;
                 if let Some(reason) = reason {
                     break self.metrics.reached().cloned().unwrap_or(reason);
@@ -260,7 +271,7 @@ impl<'a> Runner<'a> {
             if self.setting.interrupt.load(Ordering::Relaxed) {
                 let state = self.state(None)?;
                 self.checkpoints.save_extra(&self.layout, &state)?;
-                return self.manifest(Status::Interrupted, None, "interrupted".into());
+                return Ok(None);
             }
             let now = Instant::now();
             if now - reported > PROGRESS {
@@ -278,7 +289,7 @@ impl<'a> Runner<'a> {
             let over = limit.filter(|limit| stands && self.seconds() >= *limit);
             let observers: &mut [&mut dyn Observer] = &mut [&mut self.metrics, &mut self.histograms];
             if let Some(limit) = over {
-                show_last(&mut *self.process, observers);
+                show_last(&mut *self.process, observers)?;
                 self.check_files()?;
                 break StopReason::Seconds { limit };
             }
@@ -289,17 +300,19 @@ impl<'a> Runner<'a> {
                     break reason;
                 }
                 Err(error) => {
-                    // what a broken engine left is no number: the last checkpoint is the good one
+                    // what a broken engine left is no state to save
                     if !matches!(error, DriverError::Engine { .. }) {
                         let state = self.state(None)?;
                         self.checkpoints.save_extra(&self.layout, &state)?;
                     }
-                    return self.manifest(Status::Failed, None, error.to_string());
+                    return Err(error.into());
                 }
             }
         };
         self.setting.watcher.progress(self.setting.index, &self.progress());
-        self.finish(reason)
+        // weights that a device has lost are no end either
+        self.process.params();
+        self.process.failure().map_or(Ok(Some(reason)), |failure| Err(failure.into()))
     }
 
     /// Errors of the files, which observers cannot return.
@@ -311,12 +324,17 @@ impl<'a> Runner<'a> {
         self.earlier + self.begin.elapsed().as_secs_f64()
     }
 
-    fn state(&mut self, outcome: Option<&StopReason>) -> Result<RunState, RecordError> {
+    /// What a checkpoint holds, unless the engine fails while it is fetched.
+    fn state(&mut self, outcome: Option<&StopReason>) -> Result<RunState, RunError> {
         let (metrics, probe) = self.metrics.mark()?;
+        let process = self.process.save();
+        if let Some(failure) = self.process.failure() {
+            return Err(failure.into());
+        }
         Ok(RunState {
             recipe: self.identity.clone(),
             step: self.process.step(),
-            process: self.process.save(),
+            process,
             probe,
             anchor: self.stopper.state(),
             metrics,

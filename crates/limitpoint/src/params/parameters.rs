@@ -19,8 +19,8 @@ impl Version {
 /// Where an engine keeps parameters that it moved itself: a card, say. What is there stays as it is as long as somebody
 /// may ask for it.
 pub trait Elsewhere: Send + Sync {
-    /// Brings the numbers to the host. Not all of them can be had from a device that was lost: NaN stands for those.
-    fn bring(&self, into: &mut [f64]);
+    /// Brings the numbers to the host, or says why they cannot be had any more.
+    fn bring(&self, into: &mut [f64]) -> Result<(), String>;
 }
 
 /// A parameter vector whose every change has a new version, so that equal versions mean equal parameters.
@@ -43,6 +43,8 @@ pub struct Parameters {
     /// The room for the numbers, while they are not here.
     room: Mutex<Aligned<f64>>,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// Why numbers did not come back, if they did not; NaN stands for them.
+    failure: OnceLock<String>,
     version: Version,
 }
 
@@ -55,6 +57,7 @@ impl Parameters {
             entries: OnceLock::from(entries),
             room: Mutex::new(Aligned::zeros(0)),
             elsewhere: None,
+            failure: OnceLock::new(),
             version: Version::next(),
         }
     }
@@ -69,11 +72,17 @@ impl Parameters {
         self.entries.get_or_init(|| {
             let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
             let mut entries = std::mem::replace(&mut *room, Aligned::zeros(0));
-            if let Some(elsewhere) = &self.elsewhere {
-                elsewhere.bring(&mut entries);
+            if let Some(Err(why)) = self.elsewhere.as_ref().map(|elsewhere| elsewhere.bring(&mut entries)) {
+                entries.fill(f64::NAN);
+                let _ = self.failure.set(why);
             }
             entries
         })
+    }
+
+    /// Why the numbers are none: they were on a device that was lost before somebody read them.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
     }
 
     /// The numbers, to be changed: a new version from here on.
@@ -89,6 +98,7 @@ impl Parameters {
         let mut entries = self.entries.take().unwrap_or_else(|| std::mem::replace(room, Aligned::zeros(0)));
         entries.copy_from_slice(numbers);
         (self.version, self.elsewhere, self.entries) = (Version::next(), None, OnceLock::from(entries));
+        self.failure = OnceLock::new();
     }
 
     /// An engine has moved them where it keeps them: a new version from here on, which is theirs there.
@@ -162,8 +172,9 @@ mod tests {
     struct Card(Vec<f64>);
 
     impl Elsewhere for Card {
-        fn bring(&self, into: &mut [f64]) {
+        fn bring(&self, into: &mut [f64]) -> Result<(), String> {
             into.copy_from_slice(&self.0);
+            Ok(())
         }
     }
 
@@ -185,9 +196,30 @@ mod tests {
     struct Silent;
 
     impl Elsewhere for Silent {
-        fn bring(&self, _: &mut [f64]) {
+        fn bring(&self, _: &mut [f64]) -> Result<(), String> {
             panic!("these numbers are about to be replaced");
         }
+    }
+
+    /// A card that is gone.
+    struct Gone;
+
+    impl Elsewhere for Gone {
+        fn bring(&self, _: &mut [f64]) -> Result<(), String> {
+            Err("the card is gone".into())
+        }
+    }
+
+    #[test]
+    fn numbers_that_do_not_come_back_are_none_and_it_is_known_why() {
+        let mut params = Parameters::new(&[1.0, 2.0]);
+        params.moved(Arc::new(Gone));
+        assert_eq!(params.failure(), None, "nobody has asked yet");
+        assert!(params.read().iter().all(|x| x.is_nan()));
+        params.write()[0] = 1.0;
+        assert_eq!(params.failure(), Some("the card is gone"));
+        params.replace(&[1.0, 2.0]);
+        assert_eq!((params.failure(), params.read()), (None, [1.0, 2.0].as_slice()));
     }
 
     #[test]

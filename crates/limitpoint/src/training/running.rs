@@ -92,7 +92,7 @@ impl RunningTraining {
                 None => &mut other,
             };
             let observers: &mut [&mut dyn Observer] = &mut [observer, recorder, path];
-            self.reason = match look(&mut *self.process, &mut self.stopper, observers) {
+            self.reason = match look(&mut *self.process, &mut self.stopper, observers)? {
                 Some(reason) => {
                     let reached = self.recorder.as_ref().and_then(|(recorder, _)| recorder.reached());
                     Some(reached.cloned().unwrap_or(reason))

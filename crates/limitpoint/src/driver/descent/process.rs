@@ -29,10 +29,7 @@ impl Process for Descent {
             Batching::Full => self.advance_full(),
             Batching::Mini { size } => self.advance_mini(size),
         };
-        match self.objective.failure() {
-            Some(what) => Err(DriverError::Engine { step: self.step, what: what.to_owned() }),
-            None => advance,
-        }
+        self.failure().map_or(advance, Err)
     }
 
     fn step(&self) -> u64 {
@@ -69,6 +66,11 @@ impl Process for Descent {
         look(&Snapshot { point: Point { log_loss: summed(&self.objective, here), ..snapshot.point }, ..snapshot });
         (self.log_loss, self.all_correct, self.measured) = kept;
     }
+
+    fn failure(&self) -> Option<DriverError> {
+        let what = self.objective.failure().or(self.params.failure())?.to_owned();
+        Some(DriverError::Engine { step: self.step, what })
+    }
 }
 
 #[cfg(test)]
@@ -78,7 +80,7 @@ mod tests {
 
     use super::*;
     use crate::data::{Dataset, Targets};
-    use crate::engine::{Bound, Compute, Evaluator, cpu};
+    use crate::engine::{Bound, Compute, Evaluator, Forward, cpu};
     use crate::linalg::Matrix;
     use crate::losses::LossSpec;
     use crate::models::ModelSpec;
@@ -179,6 +181,42 @@ mod tests {
         }
         assert!((5..40).contains(&again), "{again}");
         assert_eq!(passes.load(Ordering::Relaxed), attempts, "{again} done again");
+    }
+
+    #[test]
+    fn an_attempt_that_has_lost_its_numbers_is_not_brought_to_its_end() {
+        let (data, failing) = two_points(usize::MAX);
+        let counting = Counting { inner: failing, chosen: false, passes: Arc::default() };
+        let mut descent = descent(Box::new(counting), &data, "loss-based(initial=1e200)", Batching::Mini { size: 1 });
+        // the first batch moves the weights so far that the second has no loss; one more turn, and the epoch begins again
+        for _ in 0..2 {
+            assert!(matches!(descent.advance(), Ok(Advance::Moved)));
+        }
+        assert_eq!((descent.step(), descent.params()), (0, [0.0; 2].as_slice()));
+        assert!(descent.settled_steps().is_empty() && descent.log_loss().is_finite());
+        // it is accepted once the rate is short enough
+        let tried =
+            (0..100_000).take_while(|_| descent.advance().is_ok() && descent.settled_steps().is_empty()).count();
+        assert!(tried < 100_000 && descent.log_loss().is_finite(), "{tried}");
+    }
+
+    /// Whatever happens around a step, a failure of the engine ends a run.
+    #[test]
+    fn a_device_that_is_lost_ends_descents_and_flows_wherever_they_are() {
+        for left in 1..12 {
+            let (data, failing) = two_points(left);
+            let mut steps = descent(Box::new(failing), &data, "constant(rate=0.1)", Batching::Mini { size: 1 });
+            let rules = [crate::observers::StopRule::Steps { count: 100 }];
+            let ended = crate::driver::run(&mut steps, &rules, &mut []);
+            assert!(matches!(ended, Err(DriverError::Engine { .. })), "{left}: {ended:?}");
+            let (data, failing) = two_points(left);
+            let objective =
+                Objective::around(Box::new(failing), &data, &LossSpec::Exponential, Reduction::Sum).unwrap();
+            let spec = "steepest(norm=l2)".parse::<crate::flows::FlowSpec>().unwrap();
+            let ended = crate::driver::FlowRun::new(objective, &spec, Default::default(), &[0.3, 0.1])
+                .and_then(|mut flow| crate::driver::run(&mut flow, &rules, &mut []));
+            assert!(matches!(ended, Err(DriverError::Engine { .. })), "{left}: {ended:?}");
+        }
     }
 
     #[test]
