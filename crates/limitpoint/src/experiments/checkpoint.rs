@@ -19,6 +19,7 @@ use super::journal::{Mark, hexadecimal};
 use crate::diagnostics::InstrumentState;
 use crate::driver::ProcessState;
 use crate::observers::{Anchor, StopReason};
+use crate::optimisers::OptimiserState;
 use crate::params::ParamLayout;
 
 /// Format of the file; raised when old files can no longer be read.
@@ -68,12 +69,21 @@ pub(super) fn check_if_checkpoint(path: &Path, bytes: &[u8]) -> Result<(), Recor
 
 fn encode(path: &Path, layout: &ParamLayout, state: &RunState) -> Result<Vec<u8>, RecordError> {
     let refuse = |what: String| RecordError::refused(path, format!("cannot be written: {what}"));
-    let mut table = match Value::try_from(state) {
+    // as TOML a number takes ten times its eight bytes
+    let mut rest = state.clone();
+    let taken = long_vectors(&mut rest).into_iter().filter(|(_, values)| !values.is_empty());
+    let mut vectors: Vec<(String, Vec<f64>)> = taken.map(|(name, values)| (name, std::mem::take(values))).collect();
+    let mut table = match Value::try_from(rest) {
         Ok(Value::Table(table)) => table,
         Ok(_) => return Err(refuse("the state is no table".into())),
         Err(error) => return Err(refuse(error.to_string())),
     };
-    let mut vectors = Vec::new();
+    for (name, _) in &vectors {
+        let (home, key) = (parent(&mut table, name), name.rsplit('/').next().unwrap_or_default());
+        if let Some(home) = home {
+            home.remove(key);
+        }
+    }
     lift("", &mut table, &mut vectors);
     let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
     for (name, values) in vectors {
@@ -140,6 +150,29 @@ fn decode(path: &Path, bytes: &[u8]) -> Result<RunState, RecordError> {
         home.insert(key, Value::Array(values.into_iter().map(Value::Float).collect()));
     }
     Value::Table(table).try_into().map_err(|error: toml::de::Error| damaged(&error.to_string()))
+}
+
+/// The vectors of a state that may be as long as the parameters, under the paths that they have in its table.
+fn long_vectors(state: &mut RunState) -> Vec<(String, &mut Vec<f64>)> {
+    fn remembered<'a>(place: &str, state: &'a mut OptimiserState) -> impl Iterator<Item = (String, &'a mut Vec<f64>)> {
+        state.vectors.iter_mut().map(move |(name, values)| (format!("{place}/optimiser/vectors/{name}"), values))
+    }
+    let mut all = Vec::new();
+    match &mut state.process {
+        ProcessState::Descent(descent) => {
+            let place = "process/descent";
+            all.push((format!("{place}/params"), &mut descent.params));
+            all.extend(remembered(place, &mut descent.optimiser));
+            if let Some(start) = &mut descent.epoch_start {
+                let place = "process/descent/epoch_start";
+                all.push((format!("{place}/params"), &mut start.params));
+                all.extend(remembered(place, &mut start.optimiser));
+            }
+        }
+        ProcessState::Flow(flow) => all.push(("process/flow/params".to_owned(), &mut flow.params)),
+    }
+    all.extend(state.probe.previous.as_mut().map(|values| ("probe/previous".to_owned(), values)));
+    all
 }
 
 /// Moves every array of floats out of a table, under its path.

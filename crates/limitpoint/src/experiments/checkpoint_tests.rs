@@ -1,7 +1,6 @@
 use super::*;
-use crate::driver::DescentState;
+use crate::driver::{DescentState, EpochStart};
 use crate::numeric::Streams;
-use crate::optimisers::OptimiserState;
 use crate::schedules::ScheduleState;
 use proptest::prelude::*;
 
@@ -48,6 +47,29 @@ fn a_state_survives_bit_for_bit_and_always_gives_the_same_bytes() {
     let tensors = bytes();
     let tensors = SafeTensors::deserialize(&tensors).unwrap();
     assert_eq!(tensors.tensor("layer1.weight").unwrap().shape(), [2, 3]);
+}
+
+#[test]
+fn long_vectors_are_those_of_the_table() {
+    let mut state = state();
+    let start = EpochStart {
+        params: vec![0.5; 8],
+        optimiser: OptimiserState::new("adam").with_vector("first.first", &[3.0, 4.0]).with_vector("none", &[]),
+        step: 70,
+        log_time: 0.0,
+    };
+    if let ProcessState::Descent(descent) = &mut state.process {
+        descent.epoch_start = Some(start);
+    }
+    let Ok(Value::Table(mut table)) = Value::try_from(&state) else { panic!("a state is a table") };
+    let (mut lifted, mut long) = (Vec::new(), Vec::new());
+    lift("", &mut table, &mut lifted);
+    long.extend(long_vectors(&mut state).into_iter().map(|(name, values)| (name, values.clone())));
+    long.retain(|(_, values)| !values.is_empty());
+    assert_eq!(long.len(), 6);
+    assert!(long.iter().all(|vector| lifted.contains(vector)), "{long:?} of {lifted:?}");
+    let bytes = encode(Path::new("x"), &layout(), &state).unwrap();
+    assert_eq!(decode(Path::new("x"), &bytes).unwrap(), state);
 }
 
 #[test]
