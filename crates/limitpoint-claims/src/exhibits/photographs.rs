@@ -11,7 +11,8 @@ const COPY: &str =
     "The images at hand are a copy of CIFAR-10 that was recompressed as JPEG: accuracies are of that copy.";
 const EXPONENT: &str =
     "The metric of p = 10 has the width to the power (p − 2)/2; as printed, (2 − p)/2, it is gradient descent.";
-const COST: &str = "Months of two cores: the runs are there to be made on larger machines.";
+const COST: &str =
+    "About a thousand days of two cores by the estimate of --plan: the runs are there to be made on larger machines.";
 const METRICS: &[&str] = &["c-vgg16"];
 
 pub(super) const EXHIBITS: [Exhibit; 5] = [

@@ -128,7 +128,7 @@ impl Experiment {
             let (split, record) = match data.of(task) {
                 Ok(loaded) => loaded,
                 Err(why) => {
-                    let manifest = failed(task, &run, &DataRecord::default(), &[], why)?;
+                    let manifest = failed(options.device, task, &run, &DataRecord::default(), &[], why)?;
                     options.watcher.ended(index, &manifest);
                     return Ok((manifest, None));
                 }

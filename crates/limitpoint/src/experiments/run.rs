@@ -10,6 +10,8 @@
 //! NAME/claim.json                   who is writing, while somebody is
 //! ```
 
+mod ending;
+
 use std::f64::consts::LN_10;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,16 +19,13 @@ use std::time::{Duration, Instant};
 
 use super::checkpoint::{Checkpoints, RunState};
 use super::config::{CONFIG_FILE, identity};
-use super::files::{RecordError, create_folder, read_bytes, remove_temporaries, write_atomically};
+use super::files::{RecordError, create_folder, read_bytes, remove_temporaries};
 use super::hold::Hold;
-use super::manifest::{Machine, RunManifest, Status, Timings};
+use super::manifest::{RunManifest, Status};
 use super::metrics::{HistogramWriter, MetricsWriter};
-use super::parquet_file::to_parquet;
-use super::portrait::portrait;
 use super::seal::sum;
 use super::task::Task;
 use super::watcher::{Progress, Watcher};
-use super::weights::digest;
 use super::{DataRecord, RunError};
 use crate::data::DataSplit;
 use crate::diagnostics::Instrument;
@@ -50,8 +49,12 @@ pub(super) struct Setting<'a> {
     pub interrupt: &'a AtomicBool,
 }
 
-/// Distance between checkpoints that are written because time goes by.
+/// Distance between checkpoints that are written because time goes by, and how many times the time it takes to write one at
+/// least.
 const EXTRA_CHECKPOINT: Duration = Duration::from_secs(20);
+const EXTRA_TIMES: u32 = 20;
+/// Times that distance after which an epoch that may still be undone gets one, which holds its first weights too.
+const UNSETTLED_TIMES: u32 = 10;
 /// Distance between reports of progress.
 const PROGRESS: Duration = Duration::from_millis(100);
 
@@ -81,7 +84,8 @@ pub(super) fn execute(setting: &Setting) -> Result<(RunManifest, Option<RunError
         return Ok((manifest.clone(), None));
     }
     setting.watcher.started(setting.index);
-    if let Some(was) = before.as_ref().map(|manifest| manifest.machine.device).filter(|was| *was != setting.device) {
+    let began = before.as_ref().filter(|manifest| manifest.steps > 0).map(|manifest| manifest.machine.device);
+    if let Some(was) = began.filter(|was| *was != setting.device) {
         let text =
             format!("it was begun on {was} and goes on on {}: from here on its last bits differ", setting.device);
         setting.watcher.note(setting.index, &text);
@@ -89,9 +93,10 @@ pub(super) fn execute(setting: &Setting) -> Result<(RunManifest, Option<RunError
     let earlier = before.map_or(0.0, |manifest| manifest.timings.seconds);
     let (manifest, error) = match Runner::new(setting, earlier).and_then(Runner::run) {
         Ok(manifest) => (manifest, None),
-        Err(error @ (RunError::Part(_) | RunError::NoTrainer { .. })) => {
-            (failed(setting.task, folder, setting.data, setting.data_files, &error.to_string())?, Some(error))
-        }
+        Err(error @ (RunError::Part(_) | RunError::NoTrainer { .. })) => (
+            failed(setting.device, setting.task, folder, setting.data, setting.data_files, &error.to_string())?,
+            Some(error),
+        ),
         Err(error) => return Err(error),
     };
     setting.watcher.ended(setting.index, &manifest);
@@ -100,6 +105,7 @@ pub(super) fn execute(setting: &Setting) -> Result<(RunManifest, Option<RunError
 
 /// Writes the manifest of a run that could not begin.
 pub(super) fn failed(
+    device: Device,
     task: &Task,
     folder: &Path,
     data: &DataRecord,
@@ -109,6 +115,7 @@ pub(super) fn failed(
     let config = read_bytes(&folder.join(CONFIG_FILE))?;
     let mut manifest = RunManifest::begun(task, &sum(&config), data, data_files);
     manifest.status = Status::Failed;
+    manifest.machine.device = device;
     manifest.stop = why.to_owned();
     manifest.save(folder)?;
     Ok(manifest)
@@ -240,7 +247,7 @@ impl<'a> Runner<'a> {
             return Ok(Some(reason));
         }
         self.manifest(Status::Running, None, "running".into())?;
-        let (mut reported, mut saved) = (Instant::now(), Instant::now());
+        let (mut reported, mut saved, mut distance) = (Instant::now(), Instant::now(), EXTRA_CHECKPOINT);
         let limit = self.setting.task.recipe.stop.seconds;
         // a checkpoint is taken after looking and before stepping
         let mut looked = std::mem::take(&mut self.resumed);
@@ -277,15 +284,16 @@ impl<'a> Runner<'a> {
             if now - reported > PROGRESS {
                 reported = now;
                 self.setting.watcher.progress(self.setting.index, &self.progress());
-                if now - saved > EXTRA_CHECKPOINT {
-                    saved = now;
-                    let state = self.state(None)?;
-                    self.checkpoints.save_extra(&self.layout, &state)?;
-                    self.manifest(Status::Running, None, "running".into())?;
-                }
+            }
+            let (stands, waited) = (!self.process.settled_steps().is_empty(), now - saved);
+            if waited > distance && (stands || waited > UNSETTLED_TIMES * distance) {
+                let state = self.state(None)?;
+                self.checkpoints.save_extra(&self.layout, &state)?;
+                self.manifest(Status::Running, None, "running".into())?;
+                saved = Instant::now();
+                distance = EXTRA_CHECKPOINT.max(EXTRA_TIMES * (saved - now));
             }
             // an epoch that may still be undone is brought to its end first
-            let stands = !self.process.settled_steps().is_empty();
             let over = limit.filter(|limit| stands && self.seconds() >= *limit);
             let observers: &mut [&mut dyn Observer] = &mut [&mut self.metrics, &mut self.histograms];
             if let Some(limit) = over {
@@ -354,61 +362,6 @@ impl<'a> Runner<'a> {
         let fraction = parts.into_iter().flatten().filter(|part| !part.is_nan()).reduce(f64::max);
         let margin = self.metrics.shown().map(|(name, value)| (name.to_owned(), value));
         Progress { step, log10_loss, margin, fraction: fraction.map(|part| part.clamp(0.0, 1.0)) }
-    }
-
-    /// Writes all that a complete run leaves behind; the manifest comes last.
-    fn finish(mut self, reason: StopReason) -> Result<RunManifest, RunError> {
-        let folder = self.setting.folder.clone();
-        let recipe = &self.setting.task.recipe;
-        let parquet = to_parquet(&self.metrics.table()).map_err(|error| {
-            RecordError::refused(&folder.join("metrics.parquet"), format!("cannot be written: {error}"))
-        })?;
-        write_atomically(&folder.join("metrics.parquet"), &parquet)?;
-        let params = self.process.params();
-        let maps = recipe.observe.activation_maps;
-        let picture = portrait(&recipe.model, &self.layout, &self.setting.split.train, params, maps)?;
-        let text = serde_json::to_string(&picture).map_err(|error| {
-            RecordError::refused(&folder.join("portrait.json"), format!("cannot be written: {error}"))
-        })?;
-        write_atomically(&folder.join("portrait.json"), text.as_bytes())?;
-        let test_accuracy = match &self.setting.split.test {
-            Some(test) if !test.is_empty() && !matches!(test.targets, crate::data::Targets::Values(_)) => {
-                let mut objective = self.setting.task.setup()?.objective(test)?;
-                objective.forward(params);
-                Some(objective.accuracy())
-            }
-            _ => None,
-        };
-        let state = self.state(Some(&reason))?;
-        self.checkpoints.save_final(&self.layout, &state)?;
-        let weights = digest(self.process.params());
-        let mut manifest = self.describe(Status::Finished, Some(&reason), reason.to_string());
-        self.metrics.finish()?;
-        self.histograms.finish()?;
-        manifest.test_accuracy = test_accuracy;
-        manifest.weights_sha256 = Some(weights);
-        manifest.list_files(&folder)?;
-        manifest.save(&folder)?;
-        Ok(manifest)
-    }
-
-    fn manifest(&self, status: Status, reason: Option<&StopReason>, words: String) -> Result<RunManifest, RunError> {
-        let manifest = self.describe(status, reason, words);
-        Ok(manifest.save(&self.setting.folder).map(|()| manifest)?)
-    }
-
-    fn describe(&self, status: Status, reason: Option<&StopReason>, words: String) -> RunManifest {
-        let Setting { task, data, data_files, .. } = self.setting;
-        RunManifest {
-            status,
-            stop: words,
-            healthy: reason.map_or(status != Status::Failed, StopReason::is_healthy),
-            steps: self.process.step(),
-            log10_loss: self.process.log_loss() / LN_10,
-            timings: Timings { seconds: self.seconds() },
-            machine: Machine { device: self.setting.device, ..Machine::this() },
-            ..RunManifest::begun(task, &self.config_sum, data, data_files)
-        }
     }
 }
 

@@ -45,11 +45,7 @@ pub(super) fn quantities(record: &ExperimentRecord) -> Vec<Quantity> {
         .runs
         .iter()
         .map(|run| run.certificate.as_ref().and_then(|certificate| certificate.tau).map_or(f64::NAN, |[_, high]| high));
-    all.push(Quantity {
-        column: "certificate.tau".into(),
-        label: "τ proven by certificates".into(),
-        values: tau.collect(),
-    });
+    all.push(Quantity { column: "certificate.tau".into(), label: "τ of certificates".into(), values: tau.collect() });
     let rates = rates_of_runs(record, &RateSettings::default());
     for (law, column, label) in [
         (RateLaw::LossInTime, "rate.loss", "rate of the loss in time"),

@@ -207,7 +207,8 @@ impl<'a> Worker<'a> {
                 }
                 // a generator that finds no data for this seed
                 Err(error @ RunError::Part(_)) => {
-                    let manifest = failed(&task, &claim.folder, &DataRecord::default(), &[], &error.to_string())?;
+                    let (device, why) = (self.options.device, error.to_string());
+                    let manifest = failed(device, &task, &claim.folder, &DataRecord::default(), &[], &why)?;
                     self.options.watcher.ended(index, &manifest);
                     return Ok(manifest);
                 }
