@@ -10,12 +10,13 @@ use super::memory::Memory;
 use super::passes::{Buffers, Passes};
 use super::plan::Plan;
 
-/// The model, and a card for it if one can be had. Scores and gradients of a card that was lost are NaN, so that no attack finds
-/// anything.
+/// The model, and room for it on the card once examples have come.
 pub(crate) struct Map {
     plan: Arc<Plan>,
     params: Arc<Vec<f64>>,
     machine: Option<Machine>,
+    /// What kept the card from computing.
+    failure: Option<String>,
 }
 
 /// What computes it.
@@ -36,15 +37,20 @@ impl Map {
     /// Brings the parameters to the card.
     pub fn new(plan: Plan, params: &[f64]) -> Result<Self, CardError> {
         let machine = Some(Machine::new(&plan, params, 1)?);
-        Ok(Self { plan: Arc::new(plan), params: Arc::new(params.to_vec()), machine })
+        Ok(Self { plan: Arc::new(plan), params: Arc::new(params.to_vec()), machine, failure: None })
     }
 
-    /// The machine with room for so many examples.
-    fn machine(&mut self, examples: usize) -> Option<&mut Machine> {
-        if self.machine.as_ref().is_none_or(|machine| machine.room < examples) {
-            self.machine = Machine::new(&self.plan, &self.params, examples).ok();
+    /// Computes on the machine, with room for so many examples. Answers whether the card did it.
+    fn compute(&mut self, room: usize, work: impl FnOnce(&mut Machine, &Plan) -> Result<(), CardError>) -> bool {
+        let machine = match self.machine.take() {
+            Some(machine) if machine.room >= room => Ok(machine),
+            _ => Machine::new(&self.plan, &self.params, room),
+        };
+        let done = machine.and_then(|machine| work(self.machine.insert(machine), &self.plan));
+        if let Err(error) = &done {
+            self.failure.get_or_insert_with(|| format!("{error}; {}", error.remedy()));
         }
-        self.machine.as_mut()
+        done.is_ok()
     }
 }
 
@@ -135,22 +141,24 @@ impl InputMap<f32> for Map {
     }
 
     fn scores(&mut self, inputs: &Panels<f32>, scores: &mut Panels<f32>) {
-        let plan = self.plan.clone();
-        let done = self.machine(inputs.cols()).map(|machine| machine.scores(&plan, inputs, scores));
-        if !matches!(done, Some(Ok(()))) {
+        if !self.compute(inputs.cols(), |machine, plan| machine.scores(plan, inputs, scores)) {
             scores.data_mut().fill(f32::NAN);
         }
     }
 
     fn pull_back(&mut self, cotangent: &Panels<f32>, gradient: &mut Panels<f32>) {
-        let plan = self.plan.clone();
-        let machine = self.machine.as_mut().filter(|machine| machine.examples == cotangent.cols());
-        if !matches!(machine.map(|machine| machine.pull_back(&plan, cotangent, gradient)), Some(Ok(()))) {
+        // after scores that came to nothing there is nothing to pull back
+        let scored = self.machine.as_ref().is_some_and(|machine| machine.examples == cotangent.cols());
+        if !scored || !self.compute(0, |machine, plan| machine.pull_back(plan, cotangent, gradient)) {
             gradient.data_mut().fill(f32::NAN);
         }
     }
 
     fn fork(&self) -> Box<dyn InputMap<f32>> {
-        Box::new(Self { plan: self.plan.clone(), params: self.params.clone(), machine: None })
+        Box::new(Self { plan: self.plan.clone(), params: self.params.clone(), machine: None, failure: None })
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
     }
 }

@@ -13,6 +13,8 @@ pub(crate) struct Memory {
     _bytes: CudaSlice<u8>,
     /// Where they are.
     pub at: u64,
+    /// How many.
+    length: usize,
     stream: Arc<CudaStream>,
 }
 
@@ -22,20 +24,22 @@ impl Memory {
         let bytes = bytes.max(8);
         let slice = stream.alloc_zeros::<u8>(bytes).map_err(|source| CardError::Memory { bytes, source })?;
         let at = slice.device_ptr(stream).0;
-        Ok(Self { _bytes: slice, at, stream: stream.clone() })
+        Ok(Self { _bytes: slice, at, length: bytes, stream: stream.clone() })
     }
 
     /// Writes numbers at this many bytes from the beginning, in the order of the stream. `from` must stay as it is until the
     /// stream has come so far, unless it is ordinary memory, which the driver copies first.
     pub fn write<T: Copy>(&self, offset: usize, from: &[T]) -> Result<(), CardError> {
-        // SAFETY: callers write within what they asked for.
+        assert!(offset + size_of_val(from) <= self.length, "numbers fit in what was asked for");
+        // SAFETY: they do.
         unsafe { result::memcpy_htod_async(self.at + offset as u64, from, self.stream.cu_stream()) }
             .map_err(CardError::driver("copying to the card"))
     }
 
     /// Reads numbers from the beginning, and waits for them.
     pub fn read<T: Copy>(&self, into: &mut [T]) -> Result<(), CardError> {
-        // SAFETY: callers read within what they asked for.
+        assert!(size_of_val(into) <= self.length, "numbers fit in what was asked for");
+        // SAFETY: they do.
         unsafe { result::memcpy_dtoh_async(into, self.at, self.stream.cu_stream()) }
             .and_then(|()| self.stream.synchronize())
             .map_err(CardError::driver("copying from the card"))

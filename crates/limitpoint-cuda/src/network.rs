@@ -42,9 +42,12 @@ pub(crate) struct Network {
     whole: bool,
     /// Scores or cotangents on their way between the numbers of the host and of the card.
     travellers: Vec<f32>,
-    recorded: [Recorded; 2],
+    recorded: [Vec<Recorded>; 2],
     card: Card,
 }
+
+/// Numbers of examples for which a way is remembered: a batch, the last one of an epoch, all.
+const REMEMBERED: usize = 3;
 
 /// What the card does for so many examples, once it has done it twice: the third time it is asked for as a whole.
 #[derive(Default)]
@@ -174,11 +177,9 @@ impl Network {
         Ok(())
     }
 
-    fn try_pull_back(&mut self, at: &At<'_>, cotangent: &[f64], gradient: &mut [f64]) -> Result<(), CardError> {
+    fn try_pull_back(&mut self, cotangent: &[f64], gradient: &mut [f64]) -> Result<(), CardError> {
         self.card.context.bind_to_thread().map_err(CardError::driver("reaching the card"))?;
-        if !self.whole {
-            self.take(at)?;
-        }
+        // the weights on the card are those that were scored last
         self.descend(cotangent)?;
         match self.card.number {
             Number::F64 => self.gradient.read(gradient),
@@ -235,22 +236,25 @@ impl Network {
 
     /// Does something for `n` examples, the third time and from then on in one piece: its kernels start without gaps.
     fn recorded(&mut self, way: Way, n: usize, work: impl Fn(&Self) -> Result<(), CardError>) -> Result<(), CardError> {
-        let way = way as usize;
-        let examples = (n, self.chosen);
-        if self.recorded[way].examples != examples {
-            self.recorded[way] = Recorded { examples, ..Recorded::default() };
-        }
-        self.recorded[way].times += 1;
-        if self.recorded[way].times == 3 {
+        let (way, examples) = (way as usize, (n, self.chosen));
+        let known = self.recorded[way].iter().position(|recorded| recorded.examples == examples);
+        let place = known.unwrap_or_else(|| {
+            self.recorded[way].truncate(REMEMBERED - 1);
+            self.recorded[way].push(Recorded { examples, ..Recorded::default() });
+            self.recorded[way].len() - 1
+        });
+        self.recorded[way][place].times += 1;
+        if self.recorded[way][place].times == 3 {
             let recording = CardError::driver("recording a step");
             let stream = &self.card.stream;
             stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).map_err(&recording)?;
             let worked = work(self);
-            let graph = stream.end_capture(CUgraphInstantiate_flags(0)).map_err(&recording)?;
+            let graph = stream.end_capture(CUgraphInstantiate_flags(0));
+            // what went wrong first is what is said
             worked?;
-            self.recorded[way].graph = graph;
+            self.recorded[way][place].graph = graph.map_err(&recording)?;
         }
-        match &self.recorded[way].graph {
+        match &self.recorded[way][place].graph {
             Some(graph) => graph.launch().map_err(CardError::driver("starting a recorded step")),
             None => work(self),
         }
@@ -290,6 +294,8 @@ impl Evaluator for Network {
         self.whole = false;
         self.bound.resize(rows.map_or(self.all, <[usize]>::len));
         if let Some(rows) = rows {
+            let (most, there) = (self.all, rows.iter().all(|row| *row < self.all));
+            assert!(rows.len() <= most && there, "rows are some of {most} examples");
             let indices: Vec<i32> = rows.iter().map(|row| i32::try_from(*row).unwrap_or(i32::MAX)).collect();
             let written = self.card.context.bind_to_thread().map_err(CardError::driver("reaching the card"));
             if let Err(error) = written.and_then(|()| self.rows.write(0, &indices)) {
@@ -304,8 +310,9 @@ impl Evaluator for Network {
         }
     }
 
-    fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
-        if let Err(error) = self.try_pull_back(&at, cotangent, gradient) {
+    fn pull_back(&mut self, _: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
+        assert_eq!(gradient.len(), self.bound.layout.len(), "a gradient is as long as the parameters");
+        if let Err(error) = self.try_pull_back(cotangent, gradient) {
             self.fail(&error);
             gradient.fill(f64::NAN);
         }

@@ -141,6 +141,16 @@ impl Plan {
             stages.push(Stage { kind: Kind::Flatten { channels, plane }, before: outputs, after: outputs });
         }
         pools_first(&mut stages);
+        let plan = Self { input, lowest: 0, stages };
+        if plan.numbers() > AT_ONCE {
+            return Err(ModelError::Unsupported {
+                engine: "the card",
+                layer: architecture.layers().len(),
+                what: format!("a pass of an example with {} numbers on the way, more than {AT_ONCE}", plan.numbers()),
+                remedy: "leave --device out: the CPU computes it",
+            });
+        }
+        let Self { stages, .. } = plan;
         let trained = |stage: &Stage| stage.weights().is_some_and(|weights| !weights.frozen);
         Ok(Self { input, lowest: stages.iter().position(trained).unwrap_or(0), stages })
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context;
-use limitpoint::engine::Precision;
+use limitpoint::engine::{Device, Precision};
 use limitpoint::experiments::{Departure, ProductRate, WorkOptions, lay_out, write_atomically};
 use limitpoint::report::sketch_figure;
 use limitpoint_claims::{
@@ -90,8 +90,8 @@ fn make(arguments: &Reproduce, chosen: &[Exhibit], data_folder: Option<&Path>) -
         let folder = set.folder(&arguments.out);
         let laid_out = lay_out(&plan, &folder, data_folder).with_context(|| format!("cannot lay out {}", set.name))?;
         say(&format!("{}: {} runs; others may help: limitpoint worker {}", set.name, laid_out.runs, folder.display()));
-        // small runs side by side, a single large one on all threads
-        let jobs = threads.min(laid_out.runs);
+        // small runs side by side, a single large one on all threads; a card has room for one of any size
+        let jobs = if arguments.device == Device::Cpu { threads.min(laid_out.runs) } else { 1 };
         let options = WorkOptions {
             threads: (threads / jobs).max(1),
             device: arguments.device,

@@ -76,13 +76,20 @@ pub enum ScaleWord {
 /// Runs the verb.
 pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
     let paper = arguments.scale == ScaleWord::Paper;
-    if !paper && (arguments.plan || arguments.read || arguments.time.is_some() || arguments.device != Device::Cpu) {
+    let of_exhibits = arguments.plan || arguments.read || arguments.time.is_some() || arguments.device != Device::Cpu;
+    if !paper && of_exhibits {
         anyhow::bail!(
             "--plan, --read, --for and --device belong to figures and tables in the papers' own settings: add --scale paper"
         );
     }
     if let Some(chosen) = exhibits::named(&arguments.ids).filter(|_| paper && !arguments.list) {
         return exhibits::run(arguments, &chosen);
+    }
+    if of_exhibits && !arguments.list {
+        let ids = arguments.ids.join(" ");
+        anyhow::bail!(
+            "--plan, --read, --for and --device belong to figures and tables, and {ids} names claims: leave them out"
+        );
     }
     let chosen = choose(&arguments.ids)?;
     if arguments.list {

@@ -35,8 +35,8 @@ pub struct Descent {
     permutation: Vec<usize>,
     next_batch: usize,
     epoch_start: Option<EpochStart>,
-    /// Room for the parameters of an epoch's start, which are many and copied every epoch.
-    start_room: Vec<f64>,
+    /// Room for the parameters of an epoch's start, which are many and copied every epoch, and which ones are in it.
+    start_room: (Vec<f64>, Option<Version>),
     /// See [`Process::settled_steps`].
     settled: Range<u64>,
 }
@@ -79,7 +79,7 @@ impl Descent {
             permutation: (0..objective.total_examples()).collect(),
             next_batch: 0,
             epoch_start: None,
-            start_room: Vec::new(),
+            start_room: (Vec::new(), None),
             settled: 0..1,
             objective,
             optimiser,
@@ -294,9 +294,11 @@ impl Descent {
             self.epoch_order = self.order.state();
             self.shuffle();
             if judged {
-                let mut params = std::mem::take(&mut self.start_room);
-                params.clear();
-                params.extend_from_slice(self.params.read());
+                let (mut params, held) = std::mem::take(&mut self.start_room);
+                if held != Some(self.params.version()) {
+                    params.clear();
+                    params.extend_from_slice(self.params.read());
+                }
                 self.epoch_start = Some(EpochStart {
                     params,
                     optimiser: self.optimiser.state(),
@@ -344,7 +346,7 @@ impl Descent {
             match self.schedule.review(&outcome) {
                 Review::Accept => {
                     self.settled = start.step + 1..self.step + 1;
-                    self.start_room = start.params;
+                    self.start_room = (start.params, None);
                 }
                 review => {
                     self.params.replace(&start.params);
@@ -353,7 +355,7 @@ impl Descent {
                     (self.step, self.log_time) = (start.step, start.log_time);
                     self.settled = self.step..self.step;
                     (self.log_loss, self.all_correct) = (log_loss_before, all_correct_before);
-                    self.start_room = start.params;
+                    self.start_room = (start.params, self.measured);
                     if review == Review::GiveUp {
                         return Ok(Advance::Ended(StopReason::ScheduleGaveUp));
                     }

@@ -22,4 +22,9 @@ pub trait InputMap<T: Real>: Send {
 
     /// The same map with buffers of its own, for another thread.
     fn fork(&self) -> Box<dyn InputMap<T>>;
+
+    /// What keeps it from computing, if something does; scores and gradients are NaN from then on.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 }

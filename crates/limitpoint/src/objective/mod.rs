@@ -257,8 +257,11 @@ impl Objective {
 
     /// The model for those who look closer, if its engine can.
     pub fn tangents(&mut self) -> Result<&mut dyn Tangents, ObjectiveError> {
-        self.alive = None;
-        self.evaluator.tangents().ok_or(ObjectiveError::NoTangents)
+        let found = self.evaluator.tangents();
+        if found.is_some() {
+            self.alive = None;
+        }
+        found.ok_or(ObjectiveError::NoTangents)
     }
 
     /// ln L after `params[entry]` is changed by `change`, given that `params` were last given to

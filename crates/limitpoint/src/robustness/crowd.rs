@@ -80,10 +80,11 @@ pub(super) fn attack(
     examples: &[usize],
     threads: usize,
 ) -> Result<Vec<Option<f64>>, RobustnessError> {
-    // a device takes panels that are as full as can be
-    let most = if victim.is_elsewhere() { examples.len().div_ceil(panel_lanes()) } else { examples.len() };
+    // a device takes panels that are as full as can be: its bits may depend on how many examples lie side by side
+    let full = panel_lanes().min(examples.len().max(1));
+    let most = if victim.is_elsewhere() { examples.len().div_ceil(full) } else { examples.len() };
     let threads = threads.clamp(1, most.max(1));
-    let count = examples.len().div_ceil(threads).clamp(1, panel_lanes());
+    let count = if victim.is_elsewhere() { full } else { examples.len().div_ceil(threads).clamp(1, full) };
     let queue = Queue { examples, next: AtomicUsize::new(0) };
     let own = |victim: &Victim| Box::new(LayeredMap::<f32>::new(victim.model())) as Box<dyn InputMap<f32>>;
     let original = victim.map().unwrap_or_else(|| own(victim));
@@ -98,6 +99,9 @@ pub(super) fn attack(
             std::iter::once(Some(own)).chain(others.into_iter().map(|worker| worker.join().ok())).collect()
         }
     });
+    if let Some(why) = maps.iter().find_map(|map| map.failure()) {
+        return Err(RobustnessError::Device(why));
+    }
     let mut places = vec![0; victim.inputs().rows];
     examples.iter().enumerate().for_each(|(place, example)| places[*example] = place);
     let mut distances = vec![None; examples.len()];

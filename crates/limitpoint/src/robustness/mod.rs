@@ -150,6 +150,9 @@ pub enum RobustnessError {
         /// Its margin.
         margin: f64,
     },
+    /// The device that computes the model failed.
+    #[error("the device that computes the model failed: {0}; nothing is known of any example")]
+    Device(String),
     /// A thread that did not come back.
     #[error("a thread of an attack panicked; this is a bug, please report it")]
     Worker,
