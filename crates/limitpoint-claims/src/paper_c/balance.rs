@@ -1,7 +1,8 @@
-//! Equation 2, Lemma 3.1 and Definition I.4: what mirror flow keeps in balance between layers and neurons.
+//! Equation 2 and Lemma 3.1: what mirror flow keeps in balance between layers and neurons.
 
+use super::identities::Still;
 use super::layers::layer_wise;
-use super::mirror::Flows;
+use super::mirror::{Flows, ON_FLOWS};
 use crate::arithmetic::distance;
 use crate::measures::{self, own_norm, own_potential};
 use crate::steepest::unevenness;
@@ -9,7 +10,6 @@ use crate::{Claim, ClaimError, Finished, Lab, Moments, Outcome};
 use limitpoint::diagnostics::{Balance, neuron_balance};
 use limitpoint::experiments::Task;
 use limitpoint::linalg::{Matrix, dot, max_abs};
-use limitpoint::numeric::LogScaled;
 use limitpoint::params::ParamLayout;
 use limitpoint::potentials::PotentialSpec;
 
@@ -18,9 +18,8 @@ pub(super) const CLAIMS: [Claim; 4] = [
         id: "C.eq2",
         statement: "Gradient flow keeps ‖Wᵢ‖² − ‖Wᵢ₊₁‖² between the layers of a homogeneous network, and WᵢWᵢᵀ − \
                     Wᵢ₊₁ᵀWᵢ₊₁ of a linear one; gradient descent lets them drift in proportion to its step",
-        experiments: &["c-flows"],
         try_out: gradient_flow,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "C.lem3.1",
@@ -29,26 +28,23 @@ pub(super) const CLAIMS: [Claim; 4] = [
                     Qᵢ₊₁(∇Rᵢ₊₁(Wᵢ₊₁)), also with another potential in each layer; mirror descent lets it drift in \
                     proportion to its step, a potential that couples layers keeps nothing, and spectral descent moves \
                     layers at equal speed instead",
-        experiments: &["c-flows"],
         try_out: mirror_flow,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "C.nbal",
         statement: "In a two-layer network every neuron keeps its own balance Q(aⱼ) − Q(wⱼ)/k, k being the \
                     activation's degree",
-        experiments: &["c-flows"],
         try_out: neurons,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "C.defI4",
         statement: "With a different potential in each layer the layers stay in balance, the soft margin per ∏ \
                     (αⱼQⱼ)^{kⱼ/αⱼ} never falls, and every layer tends to a KKT point in its own horizon, the other \
                     layers held fixed",
-        experiments: &["c-flows"],
         try_out: layer_wise,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
 ];
 
@@ -56,10 +52,9 @@ pub(super) const CLAIMS: [Claim; 4] = [
 pub(super) const COARSE: [&str; 2] = ["tolerance.relative=1e-9", "tolerance.absolute=1e-12"];
 
 /// Runs of the flows' network under another optimiser, written as in a file.
-pub(super) fn others(lab: &Lab, optimiser: &str, overrides: &[String]) -> Result<Vec<Task>, ClaimError> {
-    let mut all = vec![format!("optimisers.other={optimiser}")];
-    all.extend_from_slice(overrides);
-    lab.tasks_of("c-flows", &all, &["other"])
+pub(super) fn others(lab: &Lab, optimiser: &str, overrides: &[&str]) -> Result<Vec<Task>, ClaimError> {
+    let optimiser = format!("optimisers.other={optimiser}");
+    lab.tasks_of("c-flows", &[&[&*optimiser][..], overrides].concat(), &["other"])
 }
 
 /// How far the balance of a potential has drifted between the layers since the start, relative to Q.
@@ -71,26 +66,25 @@ pub(super) fn drift(lab: &Lab, end: &Finished, potential: &PotentialSpec) -> Res
     Ok(Balance::measure(&end.params, layout, homogeneity, &mut *worker).drift_since(&before))
 }
 
-/// Drift after descent for the time 0.05 with steps of two lengths, and the ratio of the two.
-fn halves(lab: &Lab, optimiser: &str, potential: &PotentialSpec) -> Result<[f64; 2], ClaimError> {
+/// The drift after descent for the time 0.05 goes with the length of the steps.
+fn proportional(
+    lab: &Lab,
+    outcome: &mut Outcome,
+    name: &str,
+    optimiser: &str,
+    potential: &PotentialSpec,
+) -> Result<(), ClaimError> {
     let at = |rate: f64| {
-        let overrides = [
-            "seed=3".to_owned(),
-            format!("schedule=constant(rate={rate})"),
-            format!("stop.steps={}", (0.05 / rate).round()),
-            "stop.log10_loss=-300".to_owned(),
-        ];
-        let tasks = others(lab, optimiser, &overrides)?;
-        tasks.iter().try_fold(f64::NAN, |_, task| drift(lab, &lab.finish(task)?, potential))
+        let (schedule, steps) = (format!("schedule=constant(rate={rate})"), (0.05 / rate).round());
+        let stop = format!("stop.steps={steps}");
+        let tasks = others(lab, optimiser, &["seed=3", &schedule, &stop, "stop.log10_loss=-300"])?;
+        drift(lab, &lab.finish(&tasks[0])?, potential)
     };
-    Ok([at(5e-5)?, at(2.5e-5)?])
-}
-
-fn proportional(outcome: &mut Outcome, name: &str, [coarse, fine]: [f64; 2]) {
+    let (coarse, fine) = (at(5e-5)?, at(2.5e-5)?);
     outcome.at_least(format!("{name}: drift by the shorter steps"), fine, 1e-12).by_theory();
-    outcome
-        .near(format!("{name}: drift by twice as long steps over that"), coarse / fine, 2.0, 0.1)
-        .catalogue_asks("that the drift halves with the step");
+    let what = format!("{name}: drift by twice as long steps over that");
+    outcome.near(what, coarse / fine, 2.0, 0.1).catalogue_asks("that the drift halves with the step");
+    Ok(())
 }
 
 /// What the flow conserves drifts by rounding and error control alone.
@@ -113,7 +107,7 @@ fn gradient_flow(lab: &Lab) -> Result<Outcome, ClaimError> {
         kept(&mut outcome, what, change / max_abs(&end.params).powi(2));
         outcome.at_most("linear network: ln L at the end", end.log_loss, -20.0);
     }
-    proportional(&mut outcome, "gradient descent", halves(lab, "'gradient'", &PotentialSpec::Euclidean)?);
+    proportional(lab, &mut outcome, "gradient descent", "'gradient'", &PotentialSpec::Euclidean)?;
     Ok(outcome)
 }
 
@@ -143,14 +137,10 @@ fn mirror_flow(lab: &Lab) -> Result<Outcome, ClaimError> {
         kept(&mut outcome, format!("{}: drift of the balance, relative to Q", flow.what), flow.most("drift"));
         outcome.rises(format!("{}: growth of Q meanwhile", flow.what), flow.column("conjugate"), 1.05);
     }
-    let names = [
-        ("mirror descent, hyperbolic", "hyperbolic:0.1"),
-        ("mirror descent, cubic", "smoothed:3,1"),
-        ("mirror descent, mixed", "layers:layer1.weight=hyperbolic:0.1|*=smoothed:3,1"),
-    ];
-    for (name, text) in names {
-        let optimiser = format!("{{mirror={{potential='{text}'}}}}");
-        proportional(&mut outcome, name, halves(lab, &optimiser, &text.parse()?)?);
+    let mixed = "layers:layer1.weight=hyperbolic:0.1|*=smoothed:3,1";
+    for (name, text) in [("hyperbolic", "hyperbolic:0.1"), ("cubic", "smoothed:3,1"), ("mixed", mixed)] {
+        let (name, optimiser) = (format!("mirror descent, {name}"), format!("{{mirror={{potential='{text}'}}}}"));
+        proportional(lab, &mut outcome, &name, &optimiser, &text.parse()?)?;
     }
     // nothing is kept by a potential that couples the layers
     let coupled = ["flows.coupled={mirror={potential='squared-lp:1.5'}}", "seed=4", "stop.log10_loss=-4.3"];
@@ -167,10 +157,7 @@ fn euler_spreads(lab: &Lab, activation: &str) -> Result<Vec<f64>, ClaimError> {
     let overrides = [format!("model.activation={activation}"), "model.widths=[7, 6, 5]".into(), "seeds=0..4".into()];
     let mut spreads = Vec::new();
     for task in lab.tasks_of("c-flows", &overrides, &["euclidean"])? {
-        let mut objective = lab.objective(&task, &lab.data(&task)?.train)?;
-        let theta = task.setup()?.initial(objective.layout());
-        let mut gradient = LogScaled::zeros(theta.len());
-        objective.forward(&theta).backward(&theta, &mut gradient);
+        let Still { objective, theta, gradient, .. } = Still::new(lab, &task)?;
         let product = |block: &usize| {
             let range = objective.layout().blocks()[*block].range();
             dot(&theta[range.clone()], &gradient.direction[range])
@@ -185,8 +172,7 @@ fn euler_spreads(lab: &Lab, activation: &str) -> Result<Vec<f64>, ClaimError> {
 
 /// The relative that is no mirror flow: all layers move at one spectral speed, and no Q is kept.
 fn spectral(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
-    let overrides = ["schedule=flow-resolved(resolution=0.02)".to_owned(), "stop.log10_loss=-9".to_owned()];
-    for task in others(lab, "'spectral'", &overrides)? {
+    for task in others(lab, "'spectral'", &["schedule=flow-resolved(resolution=0.02)", "stop.log10_loss=-9"])? {
         let run = lab.series(&task, Moments::every(1), vec![measures::basics(), unevenness(own_norm(&task))])?;
         // no step leads to the start
         let uneven = run.column("uneven").iter().skip(1).copied();
@@ -208,9 +194,9 @@ fn neurons(lab: &Lab) -> Result<Outcome, ClaimError> {
     }
     // ReLU networks slide along kinks, where error control allows only tiny steps: the first of them are looked at
     for activation in ["relu", "identity"] {
-        let overrides = [format!("model.activation={activation}"), "data.count=5".into(), "stop.steps=1000".into()];
-        let overrides = [&overrides[..], &COARSE.map(String::from)].concat();
-        for end in lab.finish_all(&lab.tasks("c-flows", &overrides)?)? {
+        let model = format!("model.activation={activation}");
+        let overrides = [&[&*model, "data.count=5", "stop.steps=1000"][..], &COARSE].concat();
+        for end in lab.run("c-flows", &overrides)? {
             let objective = lab.objective(&end.task, &end.data)?;
             let (layout, Some(homogeneity)) = (objective.layout(), objective.homogeneity()) else { continue };
             let mut worker = own_potential(&end.task).build(layout)?;

@@ -42,20 +42,17 @@ pub(super) fn layer_wise(lab: &Lab) -> Result<Outcome, ClaimError> {
         let own = flow.last("layers").exp();
         outcome.near(format!("{}: ∏ (2Qⱼ)^(kⱼ/2) over ∏ ‖Wⱼ‖^kⱼ", flow.what), own / product, 1.0, 1e-12).by_theory();
     }
-    let depth = lab.choose(-4343.0, -43430.0);
-    let overrides =
-        [format!("stop.log10_loss={depth}"), "initialiser=normal(deviation=0.3)".into(), "stop.steps=1000000".into()];
-    let overrides = [&overrides[..], &COARSE.map(String::from)].concat();
+    let depth = lab.choose("stop.log10_loss=-4343", "stop.log10_loss=-43430");
+    let overrides = [&[depth, "initialiser=normal(deviation=0.3)", "stop.steps=1000000"][..], &COARSE].concat();
     let tasks = lab.tasks_of("c-flows", &overrides, &["mixed"])?;
     let mut sketch = Sketch::new("c-layers", "How far each layer is from a KKT point", "ln 1/L", "τⱼ");
     for task in &tasks {
         let levels = (2..20).map(|k| 10f64.powf(0.5 * f64::from(k)));
         let run = lab.series(task, Moments::last().points_at(levels), Vec::new())?;
-        let (end, points) = (&run.end, &run.points);
-        let mut objective = lab.objective(task, &end.data)?;
+        let mut objective = lab.objective(task, &run.end.data)?;
         let mut taus = Vec::new();
-        for (u, params) in points {
-            taus.push((*u, layer_taus(&mut objective, &end.data, params)?));
+        for (u, params) in &run.points {
+            taus.push((*u, layer_taus(&mut objective, &run.end.data, params)?));
         }
         for (k, name) in ["first layer, ℓ1", "second layer, ℓ3"].into_iter().enumerate() {
             let course: Vec<[f64; 2]> = taus.iter().map(|(u, taus)| [*u, taus[k]]).collect();
