@@ -103,7 +103,12 @@ fn margins(lab: &Lab) -> Result<Outcome, ClaimError> {
          c-circle data.seed=0..2999 seeds=42 optimiser=gradient` is that search); the other eight numbers were not looked at for \
          that. The random draws are not chosen.",
     );
-    winners(lab, &mut outcome)?;
+    let draws = draws(lab, &mut outcome)?;
+    for (k, norm) in NORMS.iter().enumerate() {
+        let wins = |draw: &[[f64; 3]; 3]| (0..3).all(|other| other == k || draw[k][k] > draw[other][k]);
+        let what = format!("random draws: share in which {} has the largest {norm} margin", MAPS[k]);
+        outcome.share(what, draws.iter().map(wins), 0.9);
+    }
     if lab.choose(false, true) {
         let overrides = ["seeds=42..43", "stop.log10_loss=-5000", "stop.steps=20000000"];
         own_margins(&mut outcome, &class(lab, "students far beyond the paper", "c-circle", &overrides)?, -5000.0);
@@ -149,17 +154,6 @@ fn draws(lab: &Lab, outcome: &mut Outcome) -> Result<Vec<[[f64; 3]; 3]>, ClaimEr
         count - 1
     ));
     Ok(found)
-}
-
-/// In how many random draws each map wins the margin of its own horizon.
-fn winners(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
-    let draws = draws(lab, outcome)?;
-    for (k, norm) in NORMS.iter().enumerate() {
-        let wins = |draw: &[[f64; 3]; 3]| (0..3).all(|other| other == k || draw[k][k] > draw[other][k]);
-        let what = format!("random draws: share in which {} has the largest {norm} margin", MAPS[k]);
-        outcome.share(what, draws.iter().map(wins), 0.9);
-    }
-    Ok(())
 }
 
 /// Which quantile of the random draws each of the nine printed numbers is.

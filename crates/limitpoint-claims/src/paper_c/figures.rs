@@ -54,13 +54,13 @@ fn as_printed(spec: &PotentialSpec, theta: &[f64]) -> [f64; 3] {
 }
 
 /// |η gauge(θ/η)/φ(θ) − 1| at every η.
-fn horizon_errors(spec: &PotentialSpec, theta: &[f64], horizon: f64) -> Result<Vec<f64>, ClaimError> {
+fn horizon_errors(spec: &PotentialSpec, theta: &[f64], horizon: f64) -> Result<[f64; 7], ClaimError> {
     let mut potential = spec.build(&ParamLayout::vector(theta.len()))?;
     let at = |eta: f64| {
         let scaled: Vec<f64> = theta.iter().map(|t| t / eta).collect();
         (eta * potential.gauge(&scaled) / horizon - 1.0).abs()
     };
-    Ok(SCALES.map(at).to_vec())
+    Ok(SCALES.map(at))
 }
 
 fn table(lab: &Lab) -> Result<Outcome, ClaimError> {
@@ -81,23 +81,23 @@ fn table(lab: &Lab) -> Result<Outcome, ClaimError> {
             identities.push((potential.conjugate_at(&theta) / printed - 1.0).abs());
             errors.push(horizon_errors(&spec, &theta, horizon)?);
         }
-        let [degree, _, horizon] = as_printed(&spec, &theta);
-        outcome.largest(format!("{spec}: Q(∇R) against ⟨θ, ∇R⟩ − R, relative"), identities, 1e-12).by_theory();
+        let ([degree, _, horizon], mut own) = (as_printed(&spec, &theta), Outcome::default());
+        own.largest("Q(∇R) against ⟨θ, ∇R⟩ − R, relative", identities, 1e-12).by_theory();
         // the error falls as η^{p−2}, slowly for p between 2 and 3
         let (place, eta) = if degree > 2.0 && degree < 3.0 { (5, "1e-7") } else { (4, "1e-6") };
-        let what = format!("{spec}: η gauge(θ/η) against the horizon at η = {eta}, relative");
-        let check = outcome.largest(what, errors.iter().map(|errors| errors[place]), 1e-4);
+        let what = format!("η gauge(θ/η) against the horizon at η = {eta}, relative");
+        let check = own.largest(what, errors.iter().map(|errors| errors[place]), 1e-4);
         if place == 5 {
             check.catalogue_asks("η = 1e-6; the error falls as η^(p−2)");
         }
         let rises = errors.iter().flat_map(|errors| errors.windows(2).map(|pair| pair[1] - pair[0]));
-        let what = format!("{spec}: rise of that error from one η to the next smaller one");
-        outcome.largest(what, rises, 1e-13).by_theory();
+        own.largest("rise of that error from one η to the next smaller one", rises, 1e-13).by_theory();
         let scalar = spec.scalar()?;
         let found = HorizonCalculator::from_value(|t| scalar.value(t)).predict();
         let [alpha, phi] = found.prediction().map_or([f64::NAN; 2], |found| [found.degree, found.horizon(&theta)]);
-        outcome.near(format!("{spec}: degree predicted from values of R"), alpha, degree, 1e-4);
-        outcome.near(format!("{spec}: horizon predicted from values of R, relative"), phi / horizon, 1.0, 1e-3);
+        own.near("degree predicted from values of R", alpha, degree, 1e-4);
+        own.near("horizon predicted from values of R, relative", phi / horizon, 1.0, 1e-3);
+        outcome.say_of(&spec.to_string(), own);
     }
     outcome.note(
         "The introduction says that the pure power reduces to ‖θ‖_p; the table has the factor (p−1)^{1/p}, rightly. The \

@@ -4,8 +4,7 @@
 //! |---|---|
 //! | `mirror` | the columns of mirror flows after separation, which the theorems' claims share |
 //! | `identities` | 2–3: identities of the flow |
-//! | `balance` | 2–3: what the flow keeps in balance |
-//! | `layers` | I: another potential in each layer |
+//! | `balance` | 2–3, I: what the flow keeps in balance, also with another potential in each layer |
 //! | `margins` | 4.1, C–E: Q-margins and how they grow, and how fast the dual direction turns |
 //! | `rates` | 4.2, F: how fast the loss falls |
 //! | `stationarity` | G: approximate KKT points along the flow |
@@ -32,7 +31,6 @@ mod figures;
 mod hyperbolic;
 mod identities;
 mod lambda;
-mod layers;
 mod limits;
 mod margins;
 mod mirror;

@@ -37,11 +37,6 @@ pub(super) const CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// ln G at ln x; what lies 60 below the end does not count.
-fn log_growth(power: f64, log_x: f64) -> f64 {
-    log_integral((log_x - 60.0).max(1.0), log_x, |v| power * v.ln() + v)
-}
-
 /// Scales at which the lemma is looked at.
 const SCALES: [f64; 4] = [10.0, 100.0, 1e3, 1e4];
 
@@ -50,7 +45,8 @@ fn inverse(_: &Lab) -> Result<Outcome, ClaimError> {
     for (alpha, degree) in [(1.0, 1.0), (1.0, 3.0), (2.0, 1.0), (2.0, 2.0), (2.0, 3.0), (3.0, 1.0), (3.0, 3.0)] {
         let power = alpha / degree - 2.0;
         let ratios = SCALES.map(|log_x| {
-            let log_y = log_growth(power, log_x);
+            // y = G(x); what lies 60 below the end does not count
+            let log_y = log_integral((log_x - 60.0).max(1.0), log_x, |v| power * v.ln() + v);
             [log_y - log_x - power * log_x.ln(), log_x - log_y + power * log_y.ln()].map(f64::exp)
         });
         // G(x)/((ln x)^b x) = 1 − b/ln x + …, and the inverse has ln y = ln x + b ln ln x + … in place of ln x

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::arithmetic::smaller;
 use crate::mirror_metrics::Metric;
 use crate::outcome::decimals;
-use crate::{Claim, ClaimError, Lab, Outcome, Sketch};
+use crate::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use limitpoint::data::DataSplit;
 use limitpoint::experiments::Task;
 use limitpoint::linalg::norm2;
@@ -49,8 +49,7 @@ const METRICS: [(&str, Metric); 4] = [
 /// A network that was trained.
 struct Trained {
     name: &'static str,
-    params: Vec<f64>,
-    log10_loss: f64,
+    run: Finished,
     accuracy: f64,
     test_accuracy: f64,
     /// min s over the product of the layers' norms.
@@ -60,7 +59,7 @@ struct Trained {
 impl Trained {
     /// The weights of a layer.
     fn weights(&self, layer: &Block) -> &[f64] {
-        &self.params[layer.range()]
+        &self.run.params[layer.range()]
     }
 }
 
@@ -89,25 +88,19 @@ fn networks(lab: &Lab) -> Result<Arc<Networks>, ClaimError> {
             task.recipe.optimisers.values_mut().for_each(|optimiser| *optimiser = spec.clone());
             let run = lab.watch_on(&task, split.train.clone(), |_| false, |_| {})?;
             let mut objective = lab.objective(&task, &split.train)?;
-            let train_accuracy = accuracy(&mut objective, &run.params);
+            let accuracy = accuracy_at(&mut objective, &run.params);
             let smallest = objective.margins().iter().copied().fold(f64::INFINITY, smaller);
             let sizes: f64 = layout.weights().map(|block| norm2(&run.params[block.range()])).product();
             let test = split.test.as_ref().map(|data| lab.objective(&task, data)).transpose()?;
-            Ok(Trained {
-                name,
-                log10_loss: run.log10_loss(),
-                accuracy: train_accuracy,
-                test_accuracy: test.map_or(f64::NAN, |mut test| accuracy(&mut test, &run.params)),
-                margin: smallest / sizes,
-                params: run.params.clone(),
-            })
+            let test_accuracy = test.map_or(f64::NAN, |mut test| accuracy_at(&mut test, &run.params));
+            Ok(Trained { name, run, accuracy, test_accuracy, margin: smallest / sizes })
         };
         let trained = METRICS.par_iter().map(make).collect::<Result<Vec<_>, _>>()?;
         Ok(Networks { task, split, layout, trained })
     })
 }
 
-fn accuracy(objective: &mut Objective, params: &[f64]) -> f64 {
+fn accuracy_at(objective: &mut Objective, params: &[f64]) -> f64 {
     objective.forward(params);
     objective.accuracy()
 }
@@ -126,7 +119,7 @@ fn accuracies(lab: &Lab) -> Result<Outcome, ClaimError> {
         outcome.note(format!(
             "{}: loss 10^{:.2}, training accuracy {:.2} %, test accuracy {:.2} % (JPEG-recompressed images where they come as such{print}), \
              smallest margin per product of the layers' norms {:.3e}",
-            network.name, network.log10_loss, 100.0 * network.accuracy, 100.0 * network.test_accuracy, network.margin
+            network.name, network.run.log10_loss(), 100.0 * network.accuracy, 100.0 * network.test_accuracy, network.margin
         ));
     }
     outcome.note(format!(
@@ -206,7 +199,7 @@ fn shapes(lab: &Lab) -> Result<Outcome, ClaimError> {
         Sketch::new("pruning", "Layer-wise magnitude pruning", "share of weights cut", "share of test images right");
     let mut at_eighty = Vec::new();
     for network in [hyperbolic, gradient, flat] {
-        let mut left = |share: f64| accuracy(&mut objective, &pruned(&network.params, &networks.layout, share));
+        let mut left = |share: f64| accuracy_at(&mut objective, &pruned(&network.run.params, &networks.layout, share));
         let curve: Vec<[f64; 2]> = shares.iter().map(|share| [*share, left(*share)]).collect();
         at_eighty.push(100.0 * curve[8][1]);
         sketch = sketch.curve(network.name, curve);
