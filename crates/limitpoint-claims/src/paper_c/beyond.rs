@@ -33,19 +33,20 @@ fn open_degrees(lab: &Lab) -> Result<Outcome, ClaimError> {
         ["initialiser=normal(deviation=0.3)", lab.choose("stop.log10_loss=-4343", "stop.log10_loss=-43430")];
     let title = "Fenchel–Young gap in the horizon of potentials of degree below 2, least so far";
     let mut sketch = Sketch::new("x-open-degrees", title, "ln 1/L", "1 − β").logarithmic(true, true);
-    for (run, alpha) in long_runs(lab, &potentials, &overrides)?.iter().zip([1.5, 1.5, 1.2, 2.0]) {
-        let (name, end) = (&run.run.what, run.depth());
-        let (early, late) = (run.least_gap(end.sqrt()), run.least_gap(end));
-        outcome.at_most(format!("{name}: Fenchel–Young gap, least up to ln 1/L = {end:.0}"), late, 0.2);
+    for (long, alpha) in long_runs(lab, &potentials, &overrides)?.iter().zip([1.5, 1.5, 1.2, 2.0]) {
+        let (run, end, mut own) = (&long.run, long.depth(), Outcome::default());
+        let (early, late) = (long.least_gap(end.sqrt()), long.least_gap(end));
+        own.at_most(format!("Fenchel–Young gap, least up to ln 1/L = {end:.0}"), late, 0.2);
         // what is left of the start in the dual direction is 1/‖∇R‖ ~ ‖θ‖^{1−α}, and the gap is quadratic in it
-        let law = -2.0 * (alpha - 1.0) / run.run.degree;
+        let law = -2.0 * (alpha - 1.0) / run.degree;
         let power = (late / early).ln() / end.sqrt().ln();
-        let what = format!("{name}: power of ln 1/L at which it falls from {:.0} on, at most −2(α−1)/L", end.sqrt());
-        outcome.at_most(what, power, law);
-        let (words, taus) = run.taus();
-        let falling = taus.len() > 2 && taus.windows(2).all(|pair| pair[1] < pair[0]);
-        outcome.push(format!("{name}: τ of the judge, once a decade"), "falls", words, falling);
-        sketch = sketch.curve(name.trim_end_matches(", seed 0"), run.curve());
+        let what = format!("power of ln 1/L at which it falls from {:.0} on, at most −2(α−1)/L", end.sqrt());
+        own.at_most(what, power, law);
+        long.taus(&mut own, "τ of the judge, once a decade", "falls", |taus| {
+            taus.len() > 2 && taus.windows(2).all(|pair| pair[1] < pair[0])
+        });
+        outcome.say_of(&run.what, own);
+        sketch = sketch.curve(run.what.trim_end_matches(", seed 0"), long.curve());
     }
     outcome.sketch(sketch);
     Ok(outcome)
@@ -81,28 +82,26 @@ fn discretisations(lab: &Lab) -> Result<Outcome, ClaimError> {
         let potential: PotentialSpec = text.parse()?;
         let run = |kind: &str, resolution: f64| {
             let schedule = format!("schedule=flow-resolved(resolution={resolution})");
-            let stop = ["stop.log10_loss=-13", "stop.steps=200000"].map(String::from);
-            let overrides = [&[schedule][..], &stop].concat();
+            let overrides = [&schedule, "stop.log10_loss=-13", "stop.steps=200000"];
             lab.finish(&others(lab, &format!("{{{kind}={{potential='{text}'}}}}"), &overrides)?[0])
         };
         let ends = |kind: &str| -> Result<[Finished; 2], ClaimError> {
             Ok([run(kind, resolutions[0])?, run(kind, resolutions[1])?])
         };
+        let mut proportional = |what: &str, found: [f64; 2]| {
+            let what = format!("{text}{what}, {:.1e} at its finest", found[1]);
+            outcome.near(what, power(found), 1.0, 0.25);
+        };
         let (mirror, metric) = (ends("mirror")?, ends("natural-gradient")?);
         let path = path(lab, text, mirror[0].params.len())?;
         for (kind, ends) in [("mirror", &mirror), ("metric", &metric)] {
             let drifts = [drift(lab, &ends[0], &potential)?, drift(lab, &ends[1], &potential)?];
-            let name = format!("{text}, {kind} steps");
-            let what = format!("{name}: power of η in the drift, {:.1e} at its finest", drifts[1]);
-            outcome.near(what, power(drifts), 1.0, 0.25);
+            proportional(&format!(", {kind} steps: power of η in the drift"), drifts);
             let angles = [0, 1].map(|k| angle(&ends[k].params, &at(&path, -ends[k].log_loss)));
-            let what =
-                format!("{name}: power of η in the angle to the flow's direction, {:.1e} at its finest", angles[1]);
-            outcome.near(what, power(angles), 1.0, 0.25);
+            proportional(&format!(", {kind} steps: power of η in the angle to the flow's direction"), angles);
         }
         let apart = [0, 1].map(|k| angle(&mirror[k].params, &metric[k].params));
-        let what = format!("{text}: power of η in the angle between the two, {:.1e} at its finest", apart[1]);
-        outcome.near(what, power(apart), 1.0, 0.25);
+        proportional(": power of η in the angle between the two", apart);
     }
     Ok(outcome)
 }

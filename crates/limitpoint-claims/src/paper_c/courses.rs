@@ -11,77 +11,85 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::mirror::gauge;
 use crate::measures::{self, own_potential};
-use crate::{ClaimError, Columns, Lab, Moments, Series};
-use limitpoint::experiments::Task;
+use crate::{ClaimError, Lab, Moments, Series};
 use limitpoint::numeric::log_add_exp;
 
 /// The relative gap that counts as closed.
-pub(super) const GAP: f64 = 0.1;
+const GAP: f64 = 0.1;
 /// p of the smoothed potential, that of the paper's experiments.
-pub(super) const P: f64 = 3.0;
+const P: f64 = 3.0;
 /// The degree of a two-layer network of squared ReLUs.
 pub(super) const DEGREE: f64 = 3.0;
 
-/// Which potential.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
-    Hyperbolic,
-    Smoothed,
+/// A family of potentials with one λ.
+pub(super) struct Family {
+    pub word: &'static str,
+    /// The degree of its horizon.
+    alpha: f64,
+    /// The λ that Lemma 4.10 recommends for n weights, in words too.
+    recipe: fn(f64) -> f64,
+    pub rule: &'static str,
+    /// c and a of Lemma H.2 for λ and n.
+    constants: fn(f64, f64) -> (f64, f64),
+    /// The gauge at which the explicit bounds promise a closed gap, for λ and n.
+    promised: fn(f64, f64) -> f64,
+    /// About the margin that such flows have.
+    margin: f64,
+    /// The values of λ at a fixed width, and λ at all widths.
+    lambdas: [f64; 4],
+    fixed: f64,
+    /// Standard deviation of the start.
+    deviation: f64,
+    /// The powers of λ and n in gauge^L at a closed gap, in words too, and how near the second is asked for.
+    pub powers: [(f64, &'static str, f64); 2],
 }
 
-pub(super) const FAMILIES: [Family; 2] = [Family::Hyperbolic, Family::Smoothed];
+/// The hyperbolic entropy starts so small that unused weights count in full; the smoothed power starts with all weights
+/// in use, as its solutions have them.
+pub(super) static FAMILIES: [Family; 2] = [
+    Family {
+        word: "hyperbolic",
+        alpha: 1.0,
+        recipe: |n| 1.0 / (n * n),
+        rule: "1/n²",
+        constants: |lambda, n| (1.0, n * lambda.sqrt()),
+        promised: |lambda, n| n * lambda.sqrt() / GAP,
+        margin: 1e-3,
+        lambdas: [0.01, 0.02, 0.05, 0.12],
+        fixed: 0.01,
+        deviation: 0.03,
+        powers: [(DEGREE / 2.0, "L/2", 0.25), (DEGREE, "L", 0.5)],
+    },
+    Family {
+        word: "smoothed",
+        alpha: P,
+        recipe: |n| 1.0 / (P * n),
+        rule: "1/(pn)",
+        constants: |lambda, n| {
+            (((P - 1.0 + 0.5 * P * lambda) / (P - 1.0)).powf(1.0 / P), (0.5 * P * lambda * n).powf(1.0 / P))
+        },
+        promised: |lambda, n| {
+            let excess = (1.0 - GAP).powf(-P) - 1.0;
+            let size = (sharp(lambda, n, 1.0) / excess).powf(1.0 / (P - 2.0));
+            (P - 1.0).powf(1.0 / P) * size / (1.0 - GAP)
+        },
+        margin: 0.15,
+        lambdas: [0.7, 1.0, 2.0, 4.0],
+        fixed: 2.0,
+        deviation: 1.0,
+        powers: [
+            (DEGREE / (P - 2.0), "L/(p − 2)", 0.25),
+            (DEGREE * (1.0 - 2.0 / P) / (P - 2.0), "L(1 − 2/p)/(p − 2)", 0.3),
+        ],
+    },
+];
 
 impl Family {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Hyperbolic => "hyperbolic",
-            Self::Smoothed => "smoothed",
-        }
-    }
-
-    /// The λ that Lemma 4.10 recommends, in words.
-    pub fn rule(self) -> &'static str {
-        match self {
-            Self::Hyperbolic => "1/n²",
-            Self::Smoothed => "1/(pn)",
-        }
-    }
-
-    /// The λ that it recommends for n weights.
-    fn recipe(self, n: f64) -> f64 {
-        match self {
-            Self::Hyperbolic => 1.0 / (n * n),
-            Self::Smoothed => 1.0 / (P * n),
-        }
-    }
-
-    /// c and a of Lemma H.2.
-    fn constants(self, lambda: f64, n: f64) -> (f64, f64) {
-        match self {
-            Self::Hyperbolic => (1.0, n * lambda.sqrt()),
-            Self::Smoothed => {
-                (((P - 1.0 + 0.5 * P * lambda) / (P - 1.0)).powf(1.0 / P), (0.5 * P * lambda * n).powf(1.0 / P))
-            }
-        }
-    }
-
-    /// The gauge at which the explicit bounds promise a closed gap.
-    fn promised(self, lambda: f64, n: f64) -> f64 {
-        match self {
-            Self::Hyperbolic => self.constants(lambda, n).1 / GAP,
-            Self::Smoothed => {
-                let excess = (1.0 - GAP).powf(-P) - 1.0;
-                let size = (sharp(lambda, n, 1.0) / excess).powf(1.0 / (P - 2.0));
-                (P - 1.0).powf(1.0 / P) * size / (1.0 - GAP)
-            }
-        }
-    }
-
-    /// ln 1/L at which a run ends: more than twice where its gap closes, by the margins that such flows have.
-    fn depth(self, lambda: f64, n: f64) -> f64 {
-        let margin = if self == Self::Hyperbolic { 1e-3 } else { 0.15 };
-        30.0 + margin * self.promised(lambda, n).powf(DEGREE)
+    /// Whether it is the one of degree 1.
+    pub fn is_hyperbolic(&self) -> bool {
+        self.alpha == 1.0
     }
 }
 
@@ -92,7 +100,7 @@ fn sharp(lambda: f64, n: f64, size: f64) -> f64 {
 
 /// A flow from separation to far beyond where the gap is closed for good.
 pub(super) struct Course {
-    pub family: Family,
+    pub family: &'static Family,
     pub lambda: f64,
     /// n.
     pub parameters: f64,
@@ -102,24 +110,32 @@ pub(super) struct Course {
 }
 
 impl Course {
-    fn of(lab: &Lab, family: Family, lambda: f64, task: &Task) -> Result<Self, ClaimError> {
-        let potential = own_potential(task);
-        let gauge = Columns::new(["gauge", "horizon"], move |bound| {
-            let mut worker = potential.build(bound.layout)?;
-            Ok(Box::new(move |seen, out| {
-                out.extend([worker.gauge(seen.point.params), worker.horizon(seen.point.params)]);
-            }))
-        });
+    fn of(lab: &Lab, family: &'static Family, width: usize, lambda: f64, seed: u64) -> Result<Self, ClaimError> {
+        // three inputs and one output
+        let (word, n) = (family.word, 4.0 * width as f64);
+        // more than twice where its gap closes, by the margins that such flows have
+        let depth = 30.0 + family.margin * (family.promised)(lambda, n).powf(DEGREE);
+        let overrides = [
+            format!("model.widths=[{width}]"),
+            format!("flows.{word}.mirror.potential.{word}.lambda={lambda:e}"),
+            format!("flows.smoothed.mirror.potential.smoothed.p={P}"),
+            format!("initialiser.normal.deviation={}", family.deviation),
+            format!("stop.log10_loss={}", -depth / LN_10),
+            format!("seed={seed}"),
+        ];
+        let task = &lab.tasks_of("c-reach", &overrides, &[word])?[0];
         // a network that tends to 0 slows down for ever
-        let run = lab.series(task, Moments::every(1).separated().may_stall(), vec![measures::basics(), gauge])?;
+        let moments = Moments::every(1).separated().may_stall();
+        let run = lab.series(task, moments, vec![measures::basics(), gauge(own_potential(task))])?;
         let n = run.parameters as f64;
-        let (c, a) = family.constants(lambda, n);
+        let (c, a) = (family.constants)(lambda, n);
+        let both = ["gauge", "horizon"];
         let run = run
-            .with("gap", ["gauge", "horizon"], |[gauge, phi]| 1.0 - phi / gauge)
-            .with("lower", ["gauge", "horizon"], |[gauge, phi]| phi / gauge - 1.0)
-            .with("upper", ["gauge", "horizon"], |[gauge, phi]| gauge / (c * phi + a) - 1.0)
+            .with("gap", both, |[gauge, phi]| 1.0 - phi / gauge)
+            .with("lower", both, |[gauge, phi]| phi / gauge - 1.0)
+            .with("upper", both, |[gauge, phi]| gauge / (c * phi + a) - 1.0)
             .with("explicit", ["gauge", "gap"], |[gauge, gap]| gap - (c - 1.0) - a / gauge)
-            .with("sharper", ["gauge", "horizon"], |[gauge, phi]| {
+            .with("sharper", both, |[gauge, phi]| {
                 (gauge / phi).powf(P) - 1.0 - sharp(lambda, n, phi / (P - 1.0).powf(1.0 / P))
             });
         // before ln 1/L = 1 there is no margin to speak of; a gap that opens again was not closed
@@ -138,76 +154,56 @@ impl Course {
         log_add_exp(0.0, self.closed[0])
     }
 
+    /// gauge^L where the gap closed.
+    pub fn reached(&self) -> f64 {
+        self.closed[2].powf(DEGREE)
+    }
+
     /// u/gauge^L where the gap closed.
-    pub fn margin(&self) -> f64 {
-        self.closed[1] / self.closed[2].powf(DEGREE)
+    fn margin(&self) -> f64 {
+        self.closed[1] / self.reached()
     }
 
     /// a^L, the logarithm of the time in the lemma.
     pub fn lemma(&self) -> f64 {
-        self.family.constants(self.lambda, self.parameters).1.powf(DEGREE)
+        (self.family.constants)(self.lambda, self.parameters).1.powf(DEGREE)
     }
 
-    /// The gauge at which the explicit bounds promise a closed gap.
-    pub fn promised(&self) -> f64 {
-        self.family.promised(self.lambda, self.parameters)
+    /// (gauge/G)^L where the gap closed, G the gauge at which the explicit bounds promise that.
+    pub fn kept_promise(&self) -> f64 {
+        (self.closed[2] / (self.family.promised)(self.lambda, self.parameters)).powf(DEGREE)
+    }
+
+    /// γ G^L.
+    pub fn promised_time(&self) -> f64 {
+        self.margin() * (self.family.promised)(self.lambda, self.parameters).powf(DEGREE)
     }
 
     /// ln t by the rate law Loss · t (ln t)^{2−α/L} → 1/(L² γ^{α/L}) from u and γ where the gap closed.
     pub fn law(&self) -> f64 {
-        let alpha = if self.family == Family::Hyperbolic { 1.0 } else { P };
+        let alpha = self.family.alpha;
         let constant = 2.0 * DEGREE.ln() + alpha / DEGREE * self.margin().ln();
         self.closed[1] - (2.0 - alpha / DEGREE) * self.closed[0].ln() - constant
     }
 }
 
 /// What the claim runs: λ at a fixed width, widths at a fixed λ, widths with λ by the recipe.
-pub(super) struct Courses {
-    pub by_lambda: Vec<Course>,
-    pub by_width: Vec<Course>,
-    pub by_recipe: Vec<Course>,
-}
-
-impl Courses {
-    pub fn all(&self) -> impl Iterator<Item = &Course> {
-        self.by_lambda.iter().chain(&self.by_width).chain(&self.by_recipe)
-    }
-}
-
-pub(super) fn courses(lab: &Lab) -> Result<Arc<Courses>, ClaimError> {
+pub(super) fn courses(lab: &Lab) -> Result<Arc<[Vec<Course>; 3]>, ClaimError> {
     lab.once("flows until the horizon shows", || {
         let (mut lambda, mut width, mut recipe) = (Vec::new(), Vec::new(), Vec::new());
         let widths: &[usize] = lab.choose(&[10, 16, 24, 36], &[10, 13, 16, 20, 24, 30, 36, 42]);
-        for family in FAMILIES {
-            // the hyperbolic entropy starts so small that unused weights count in full; the smoothed power starts with
-            // all weights in use, as its solutions have them
-            let (values, fixed, deviation): (&[f64], f64, f64) = match family {
-                Family::Hyperbolic => (&[0.01, 0.02, 0.05, 0.12], 0.01, 0.03),
-                Family::Smoothed => (&[0.7, 1.0, 2.0, 4.0], 2.0, 1.0),
-            };
+        for family in &FAMILIES {
             for seed in 0..lab.choose(3, 8) {
-                let case = |width: usize, value: f64| (family, width, value, deviation, seed);
-                lambda.extend(values.iter().map(|value| case(10, *value)));
-                width.extend(widths.iter().map(|width| case(*width, fixed)));
-                recipe.extend(widths.iter().map(|width| case(*width, family.recipe(4.0 * *width as f64))));
+                lambda.extend(family.lambdas.map(|lambda| (family, 10, lambda, seed)));
+                width.extend(widths.iter().map(|width| (family, *width, family.fixed, seed)));
+                let by_recipe = |width: &usize| (family, *width, (family.recipe)(4.0 * *width as f64), seed);
+                recipe.extend(widths.iter().map(by_recipe));
             }
         }
-        let run = |cases: Vec<(Family, usize, f64, f64, u64)>| -> Result<Vec<Course>, ClaimError> {
-            let course = |(family, width, lambda, deviation, seed): (Family, usize, f64, f64, u64)| {
-                let word = family.word();
-                let overrides = [
-                    format!("model.widths=[{width}]"),
-                    format!("flows.{word}.mirror.potential.{word}.lambda={lambda:e}"),
-                    format!("flows.smoothed.mirror.potential.smoothed.p={P}"),
-                    format!("initialiser.normal.deviation={deviation}"),
-                    // n = 4·width: three inputs and one output
-                    format!("stop.log10_loss={}", -family.depth(lambda, 4.0 * width as f64) / LN_10),
-                    format!("seed={seed}"),
-                ];
-                Course::of(lab, family, lambda, &lab.tasks_of("c-reach", &overrides, &[word])?[0])
-            };
+        let run = |cases: Vec<(&'static Family, usize, f64, u64)>| -> Result<Vec<Course>, ClaimError> {
+            let course = |(family, width, lambda, seed)| Course::of(lab, family, width, lambda, seed);
             cases.into_par_iter().map(course).collect()
         };
-        Ok(Courses { by_lambda: run(lambda)?, by_width: run(width)?, by_recipe: run(recipe)? })
+        Ok([run(lambda)?, run(width)?, run(recipe)?])
     })
 }

@@ -10,7 +10,8 @@ use crate::arithmetic::{angle, larger, smaller};
 use crate::judge::largest_margin;
 use crate::measures;
 use crate::{Claim, ClaimError, Columns, Lab, Moments, Outcome, Series, Sketch, Status};
-use limitpoint::certificates::{PolishSettings, Polished, polish};
+use limitpoint::certificates::{PolishSettings, polish};
+use limitpoint::linalg::sum_abs;
 use limitpoint::norms::NormSpec;
 
 pub(super) const CLAIMS: [Claim; 3] = [
@@ -81,8 +82,8 @@ fn compare(lab: &Lab, path: &Path, c: f64, speed: f64) -> Result<Series, ClaimEr
     let theta = &path[0][1..5];
     let u: Vec<f64> = theta.iter().map(|t| (0.5 * ((c * c + 4.0 * t * t).sqrt() + c)).sqrt()).collect();
     let factors: Vec<f64> = u.iter().copied().chain(theta.iter().zip(&u).map(|(t, u)| t / u)).collect();
-    let tasks =
-        lab.tasks("c-products", &[DIAGONAL, GRADIENT, &format!("initialiser={{given={{values={factors:?}}}}}")])?;
+    let start = format!("initialiser={{given={{values={factors:?}}}}}");
+    let tasks = lab.tasks("c-products", &[DIAGONAL, GRADIENT, &start])?;
     let path = path.clone();
     let columns = Columns::new(["distance", "balance"], move |_| {
         let path = path.clone();
@@ -111,7 +112,7 @@ fn products(lab: &Lab) -> Result<Outcome, ClaimError> {
     linear(lab, &mut outcome)?;
     let mut sketch = Sketch::new("c-hyperbolic", "Fenchel–Young gap in ℓ1, least so far", "ln 1/L", "1 − β");
     for long in entropies(lab)?.iter() {
-        network(&mut outcome, long)?;
+        outcome.say_of(&format!("network, {}", long.run.what), network(long)?);
         sketch = sketch.curve(long.run.what.clone(), long.curve());
     }
     outcome.sketch(sketch.logarithmic(true, true));
@@ -124,38 +125,28 @@ fn products(lab: &Lab) -> Result<Outcome, ClaimError> {
 }
 
 /// The limit of a network's flow: the gaps close along it, and its end polishes to a KKT point of the ℓ1 problem nearby.
-fn network(outcome: &mut Outcome, long: &LongRun) -> Result<(), ClaimError> {
-    let (run, name, end) = (&long.run, format!("network, {}", long.run.what), long.depth());
-    let late = long.least_gap(end);
-    let what = format!("{name}: ℓ1 gap, least up to ln 1/L = {end:.0}");
+fn network(long: &LongRun) -> Result<Outcome, ClaimError> {
+    let (mut outcome, run, end) = (Outcome::default(), &long.run, long.depth());
+    let (early, late) = (long.least_gap(end.sqrt()), long.least_gap(end));
+    let what = format!("ℓ1 gap, least up to ln 1/L = {end:.0}");
     outcome.at_most(what, late, 0.05).catalogue_asks("a running minimum that falls");
-    let what = format!("{name}: that over its least value up to {:.0}", end.sqrt());
-    outcome.at_most(what, late / long.least_gap(end.sqrt()), 0.5);
-    let (words, taus) = long.taus();
-    let falling = taus.windows(2).all(|pair| pair[1] < pair[0]) && taus.last().is_some_and(|tau| *tau < 0.01);
-    outcome.push(format!("{name}: τ of the judge in ℓ1, once a decade"), "falls below 0.01", words, falling);
+    outcome.at_most(format!("that over its least value up to {:.0}", end.sqrt()), late / early, 0.5);
+    long.taus(&mut outcome, "τ of the judge in ℓ1, once a decade", "falls below 0.01", |taus| {
+        taus.windows(2).all(|pair| pair[1] < pair[0]) && taus.last().is_some_and(|tau| *tau < 0.01)
+    });
     let [_, residual] = run.thirds("residual");
-    outcome.at_most(
-        format!("{name}: Euclidean residual with ties within 10⁻³, least in the last third"),
-        residual,
-        1e-2,
-    );
-    let limit = polished(run)?;
-    let what = format!("{name}: τ of the point that its end polishes to");
-    outcome.at_most(what, limit.tau_after, 1e-9).by_theory();
-    // towards that point: the angle once a decade
-    let angles: Vec<f64> =
-        run.points.iter().map(|(_, theta)| angle(theta, &limit.params)).chain([limit.angle]).collect();
-    outcome.falls(format!("{name}: angle to it at the end over that at ln 1/L = 10"), &angles, 0.5);
-    let share = limit.margin_before / limit.margin_after;
-    outcome.at_least(format!("{name}: ℓ1 margin at the end over that of the limit point"), share, 0.95);
-    Ok(())
-}
-
-fn polished(run: &Series) -> Result<Polished, ClaimError> {
+    outcome.at_most("Euclidean residual with ties within 10⁻³, least in the last third", residual, 1e-2);
     let (model, settings) = (&run.end.task.recipe.model, PolishSettings::default());
-    polish(model, &run.end.data, &run.end.params, &NormSpec::L1, &settings)
-        .map_err(|error| ClaimError::Ended { what: run.what.clone(), reason: error.to_string() })
+    let limit = polish(model, &run.end.data, &run.end.params, &NormSpec::L1, &settings)
+        .map_err(|error| ClaimError::Ended { what: run.what.clone(), reason: error.to_string() })?;
+    outcome.at_most("τ of the point that its end polishes to", limit.tau_after, 1e-9).by_theory();
+    // towards that point: the angle once a decade
+    let towards = run.points.iter().map(|(_, theta)| angle(theta, &limit.params));
+    let angles: Vec<f64> = towards.chain([limit.angle]).collect();
+    outcome.falls("angle to it at the end over that at ln 1/L = 10", &angles, 0.5);
+    let share = limit.margin_before / limit.margin_after;
+    outcome.at_least("ℓ1 margin at the end over that of the limit point", share, 0.95);
+    Ok(outcome)
 }
 
 /// Far out on the linear model: |u| = |v| in the limit, and the ℓ1 margin tends to the judge's optimum.
@@ -175,28 +166,22 @@ fn linear(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
             let rows = run.rows(["u", "alignment"]).into_iter().take_while(|row| row[0] <= until);
             rows.map(|row| 1.0 - row[1]).fold(f64::INFINITY, smaller)
         };
-        outcome.at_most("linear model: ℓ1 gap, least up to ln 1/L = 100,000", least(1e9), 1e-3);
-        outcome.at_most("linear model: that over its least value up to 300", least(1e9) / least(300.0), 0.1);
+        let mut own = Outcome::default();
+        own.at_most("ℓ1 gap, least up to ln 1/L = 100,000", least(1e9), 1e-3);
+        own.at_most("that over its least value up to 300", least(1e9) / least(300.0), 0.1);
         let best = largest_margin(&run.end.data, &task.recipe.model, &NormSpec::L1)?;
-        let missing = run.map(["margin"], |[margin]| 1.0 - margin / best.bracket.upper);
-        outcome.at_most(
-            "linear model: what the ℓ1 margin lacks of the judge's optimum at the end",
-            *missing.last().unwrap_or(&f64::NAN),
-            1e-2,
-        );
+        let missing = 1.0 - run.last("margin") / best.bracket.upper;
+        own.at_most("what the ℓ1 margin lacks of the judge's optimum at the end", missing, 1e-2);
+        outcome.say_of("linear model", own);
     }
     Ok(())
 }
 
 fn printed_products(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, path) = (Outcome::default(), path(lab)?);
-    let mut least = f64::INFINITY;
-    for speed in [1.0, 2.0] {
-        least = smaller(least, compare(lab, &path, LAMBDA.sqrt(), speed)?.most("distance"));
-    }
-    outcome
-        .at_most("u ⊙ v with u² − v² = √λ against the mirror flow, the better of two speeds", least, 1e-6)
-        .by_theory();
+    let away = |speed: f64| Ok::<_, ClaimError>(compare(lab, &path, LAMBDA.sqrt(), speed)?.most("distance"));
+    let what = "u ⊙ v with u² − v² = √λ against the mirror flow, the better of two speeds";
+    outcome.at_most(what, smaller(away(1.0)?, away(2.0)?), 1e-6).by_theory();
     outcome.note(
         "Contradicted by derivation: u² + v² = √(4θ² + c²) = 2√(θ² + c²/4), so that u² − v² = c is the flow of √λ = c/2 at \
          double speed, and c = √λ that of λ/4.",
@@ -224,12 +209,13 @@ fn bounded_weights(lab: &Lab) -> Result<Outcome, ClaimError> {
             let miss = |&i: &usize| 1.0 - theta[i].abs() / (theta[i] * theta[i] + lambda).sqrt();
             bounded.iter().map(miss).reduce(larger).unwrap_or(f64::NAN)
         };
-        let what = format!("{name}: weights that do not double from ln 1/L = {early:.0} to {late:.0}");
-        outcome.at_least(what, bounded.len() as f64, 1.0).by_theory();
-        outcome.at_least(format!("{name}: largest |θ/√(θ²+λ) − sgn θ| among them at the end"), miss(after), 0.1);
-        outcome.near(format!("{name}: that over its value at the beginning"), miss(after) / miss(before), 1.0, 0.5);
-        let grown = limitpoint::linalg::sum_abs(after) / limitpoint::linalg::sum_abs(before);
-        outcome.at_least(format!("{name}: growth of ‖θ‖₁ meanwhile"), grown, 1.5);
+        let mut own = Outcome::default();
+        let what = format!("weights that do not double from ln 1/L = {early:.0} to {late:.0}");
+        own.at_least(what, bounded.len() as f64, 1.0).by_theory();
+        own.at_least("largest |θ/√(θ²+λ) − sgn θ| among them at the end", miss(after), 0.1);
+        own.near("that over its value at the beginning", miss(after) / miss(before), 1.0, 0.5);
+        own.at_least("growth of ‖θ‖₁ meanwhile", sum_abs(after) / sum_abs(before), 1.5);
+        outcome.say_of(name, own);
     }
     outcome.note(
         "In a network of degree L > α rescaled time ∫ L dt converges, so that the weights of neurons left behind stop; \

@@ -1,6 +1,6 @@
 //! Lemma 2.5 and equations 3, 4 and 7: what holds at every point of a mirror flow.
 
-use super::mirror::Flows;
+use super::mirror::{Flows, ON_FLOWS};
 use crate::arithmetic::{distance, larger, largest_fall};
 use crate::measures::own_potential;
 use crate::{Claim, ClaimError, Lab, Outcome, Series};
@@ -25,17 +25,15 @@ pub(super) const CLAIMS: [Claim; 3] = [
         id: "C.flow",
         statement: "d∇R(θ)/dt = −∇L is the same flow as dθ/dt = −∇²R(θ)⁻¹∇L, and along it dL/dt = −‖θ̇‖² in the metric \
                     ∇²R, so that the loss falls (the paper's middle expression −⟨h, θ̇⟩ has a minus too many)",
-        experiments: &["c-flows"],
         try_out: energy,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "C.eq4",
         covers: &["C.eq7"],
         statement: "dQ/dt = ⟨θ, d∇R/dt⟩ = L Σ e^{−qᵢ} qᵢ ≥ L · Loss · ln(1/Loss) at every step after separation",
-        experiments: &["c-flows"],
         try_out: growth,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
 ];
 
@@ -87,30 +85,30 @@ fn fenchel(lab: &Lab) -> Result<Outcome, ClaimError> {
                 round_trip = larger(round_trip, distance(&back, &theta) / max_abs(&theta));
             }
         }
-        outcome.at_most(format!("{spec}: |Q(∇R(θ)) − ⟨θ, ∇R⟩ + R|, relative"), identity, 1e-12).by_theory();
-        outcome
-            .at_most(format!("{spec}: ⟨x, ∇R(θ)⟩ − R(x) above Q(∇R(θ)), relative, over random x"), excess, 1e-12)
-            .by_theory();
-        outcome.at_most(format!("{spec}: maximiser ∇Q(∇R(θ)) against θ, relative"), round_trip, 1e-8).by_theory();
+        let mut own = Outcome::default();
+        own.at_most("|Q(∇R(θ)) − ⟨θ, ∇R⟩ + R|, relative", identity, 1e-12).by_theory();
+        own.at_most("⟨x, ∇R(θ)⟩ − R(x) above Q(∇R(θ)), relative, over random x", excess, 1e-12).by_theory();
+        own.at_most("maximiser ∇Q(∇R(θ)) against θ, relative", round_trip, 1e-8).by_theory();
+        outcome.say_of(&spec.to_string(), own);
     }
     Ok(outcome)
 }
 
 /// A task's first point with what single steps from it need.
-struct Still {
-    objective: Objective,
+pub(super) struct Still {
+    pub objective: Objective,
     worker: Box<dyn MirrorPotential>,
     potential: PotentialSpec,
-    theta: Vec<f64>,
+    pub theta: Vec<f64>,
     dual: Vec<f64>,
-    gradient: LogScaled,
+    pub gradient: LogScaled,
     log_loss: f64,
     /// A step in units of 1/L that moves no dual entry by more than a thousandth of itself.
     step: f64,
 }
 
 impl Still {
-    fn new(lab: &Lab, task: &Task) -> Result<Self, ClaimError> {
+    pub fn new(lab: &Lab, task: &Task) -> Result<Self, ClaimError> {
         let data = lab.data(task)?.train;
         let mut objective = lab.objective(task, &data)?;
         let theta = task.setup()?.initial(objective.layout());
@@ -143,32 +141,30 @@ fn richardson(h: f64, mut f: impl FnMut(f64) -> Result<f64, ClaimError>) -> Resu
 fn energy(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     for task in lab.tasks("c-flows", &["seed=2"])? {
-        let name = &task.label.optimiser;
-        let mut still = Still::new(lab, &task)?;
+        let (mut still, mut own) = (Still::new(lab, &task)?, Outcome::default());
         let (h, g) = (still.step, still.gradient.direction.clone());
-        let mut velocity = vec![0.0; g.len()];
+        let [mut velocity, mut back] = [0; 2].map(|_| vec![0.0; g.len()]);
         still.worker.inverse_hessian_action(&still.theta, &g, &mut velocity);
-        let mut back = vec![0.0; g.len()];
         still.worker.hessian_action(&still.theta, &velocity, &mut back);
         let (work, speed) = (dot(&g, &velocity), dot(&velocity, &back));
-        outcome.near(format!("{name}: ‖θ̇‖² in the metric over −⟨∇L, θ̇⟩"), speed / work, 1.0, 1e-10).by_theory();
+        own.near("‖θ̇‖² in the metric over −⟨∇L, θ̇⟩", speed / work, 1.0, 1e-10).by_theory();
         let mirror = OptimiserSpec::mirror(still.potential.clone());
         let slope = richardson(h, |h| {
             let params = still.after(&mirror, h)?;
             Ok((still.objective.forward(&params).log_loss() - still.log_loss).exp_m1() / h)
         })?;
-        outcome.near(format!("{name}: dL/dt along the mirror flow over −‖θ̇‖²"), slope / -work, 1.0, 1e-5).by_theory();
+        own.near("dL/dt along the mirror flow over −‖θ̇‖²", slope / -work, 1.0, 1e-5).by_theory();
         // the same velocity in the primal moves the dual at −∇L
         let metric = OptimiserSpec::NaturalGradient { potential: still.potential.clone() };
-        let mut duals = Vec::new();
-        for h in [h, 0.5 * h] {
+        let mut moved = |h: f64| -> Result<Vec<f64>, ClaimError> {
             let (params, mut dual) = (still.after(&metric, h)?, vec![0.0; g.len()]);
             still.worker.mirror_map(&params, &mut dual);
-            duals.push(dual.iter().zip(&still.dual).map(|(new, old)| (new - old) / h).collect::<Vec<f64>>());
-        }
-        let found: Vec<f64> = duals[0].iter().zip(&duals[1]).map(|(whole, half)| whole - 2.0 * half).collect();
-        let what = format!("{name}: d∇R/dt along θ̇ = −∇²R⁻¹∇L against −∇L, relative");
-        outcome.at_most(what, distance(&found, &g) / max_abs(&g), 1e-5).by_theory();
+            Ok(dual.iter().zip(&still.dual).map(|(new, old)| (new - old) / h).collect())
+        };
+        let found: Vec<f64> = moved(h)?.iter().zip(moved(0.5 * h)?).map(|(whole, half)| whole - 2.0 * half).collect();
+        let apart = distance(&found, &g) / max_abs(&g);
+        own.at_most("d∇R/dt along θ̇ = −∇²R⁻¹∇L against −∇L, relative", apart, 1e-5).by_theory();
+        outcome.say_of(&task.label.optimiser, own);
     }
     let flows = Flows::of(lab, &mut outcome)?;
     let falls = flows.all.iter().map(|flow| largest_fall(flow.column("u").iter().copied()));
@@ -181,8 +177,8 @@ fn growth(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     for task in lab.tasks("c-flows", &["seed=2"])? {
         let mut still = Still::new(lab, &task)?;
-        let (expected, before) =
-            (-dot(&still.theta, &still.gradient.direction), still.worker.conjugate_at(&still.theta));
+        let (theta, g) = (&still.theta, &still.gradient.direction);
+        let (expected, before) = (-dot(theta, g), still.worker.conjugate_at(theta));
         let mirror = OptimiserSpec::mirror(still.potential.clone());
         // large enough that the difference of two Q keeps seven digits
         let h = larger(still.step, 1e-7 * before / expected.abs());

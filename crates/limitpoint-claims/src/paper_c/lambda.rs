@@ -1,8 +1,8 @@
 //! J.1 and J.2: what λ does at finite time.
 
 use super::features::plane_figure;
-use super::students::{NORMS, Student, class, deep_sweep, of, order, over_seeds, paired, students, sweep};
-use crate::arithmetic::{larger, smaller};
+use super::students::{NORMS, Student, class, deep_sweep, firsts, of, order, ordered, over_seeds, students, sweep};
+use crate::arithmetic::larger;
 use crate::statistics::mean;
 use crate::{Claim, ClaimError, Lab, Outcome, Sketch};
 use limitpoint::linalg::{dot, norm2};
@@ -63,85 +63,84 @@ pub(super) const CLAIMS: [Claim; 6] = [
 const HYPERBOLIC: [&str; 3] = ["hyp-1", "hyp-0_1", "hyp-0_01"];
 const CUBES: [&str; 3] = ["cube-10", "cube-1", "cube-0_1"];
 
-/// Means over seeds of a margin for every λ of a sweep, with print beside them. Print leaves rates and scales open, so that
-/// only its order of magnitude is asked for where the sizes are the paper's.
-fn column(lab: &Lab, outcome: &mut Outcome, students: &[Student], maps: [&str; 3], norm: usize, printed: [f64; 3]) {
+/// Means over seeds of the margins in two norms for every λ of a sweep, with print beside them. Print leaves rates and
+/// scales open, so that only its order of magnitude is asked for where the sizes are the paper's.
+fn margins(lab: &Lab, outcome: &mut Outcome, students: &[Student], maps: [&str; 3], printed: [(usize, [f64; 3]); 2]) {
     let own_size = lab.choose(false, true) || students.iter().all(|student| student.run.parameters == 300);
-    for (map, printed) in maps.iter().zip(printed) {
-        let (value, spread) = over_seeds(students, map, |s| s.last()[norm]);
-        if own_size {
-            let what = format!("{map}: {} margin, mean over seeds (± {spread:.1e})", NORMS[norm]);
-            outcome.between(what, value, [printed / 1.5, printed * 1.5]).printed(printed);
-        } else {
-            outcome.note(format!("{map}: {} margin {value:.2e} ± {spread:.1e}, printed {printed:.2e}", NORMS[norm]));
+    for (norm, printed) in printed {
+        for (map, printed) in maps.iter().zip(printed) {
+            let ((value, spread), norm) = (over_seeds(students, map, norm), NORMS[norm]);
+            if own_size {
+                let what = format!("{map}: {norm} margin, mean over seeds (± {spread:.1e})");
+                outcome.between(what, value, [printed / 1.5, printed * 1.5]).printed(printed);
+            } else {
+                outcome.note(format!("{map}: {norm} margin {value:.2e} ± {spread:.1e}, printed {printed:.2e}"));
+            }
         }
     }
 }
 
-/// What is said of something measured as λ falls tenfold, twice.
-fn falling(
-    outcome: &mut Outcome,
-    students: &[Student],
-    maps: [&str; 3],
-    what: &str,
-    rises: bool,
-    measure: impl Fn(&Student) -> f64,
-) {
-    for pair in maps.windows(2) {
-        let ratios = paired(students, [pair[1], pair[0]], &measure);
-        order(outcome, &format!("{what}, {} over {}", pair[1], pair[0]), &ratios, rises, 2);
+/// From each λ to the one ten times smaller.
+fn falling([large, middle, small]: [&str; 3]) -> [[&str; 2]; 2] {
+    [[middle, large], [small, middle]]
+}
+
+/// As λ falls the margin of the sweep's own norm rises and the ℓ2 margin falls.
+fn trade(outcome: &mut Outcome, students: &[Student], maps: [&str; 3], own: usize) {
+    for (norm, rises) in [(own, true), (1, false)] {
+        ordered(outcome, students, &format!("{} margin", NORMS[norm]), &falling(maps), rises, |s| s.last()[norm]);
     }
 }
 
 fn hyperbolic(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, students) = (Outcome::default(), sweep(lab)?);
-    column(lab, &mut outcome, &students, HYPERBOLIC, 0, [9.37e-6, 1.21e-5, 1.55e-5]);
-    column(lab, &mut outcome, &students, HYPERBOLIC, 1, [2.48e-4, 2.29e-4, 2.20e-4]);
-    falling(&mut outcome, &students, HYPERBOLIC, "ℓ1 margin", true, |s| s.last()[0]);
-    falling(&mut outcome, &students, HYPERBOLIC, "ℓ2 margin", false, |s| s.last()[1]);
-    falling(&mut outcome, &students, HYPERBOLIC, "‖θ‖₁²/‖θ‖₂²", false, |s| s.last()[1] / s.last()[0]);
+    let printed = [(0, [9.37e-6, 1.21e-5, 1.55e-5]), (1, [2.48e-4, 2.29e-4, 2.20e-4])];
+    margins(lab, &mut outcome, &students, HYPERBOLIC, printed);
+    trade(&mut outcome, &students, HYPERBOLIC, 0);
+    let active = |student: &Student| student.last()[1] / student.last()[0];
+    ordered(&mut outcome, &students, "‖θ‖₁²/‖θ‖₂²", &falling(HYPERBOLIC), false, active);
     outcome.note("The ℓ2 margins of print fall by 8 and 4 %, less than their own spread over seeds (6 to 12 %).");
-    pictures(&mut outcome, &students, "C.fig5", &HYPERBOLIC);
+    outcome.sketches.extend(pictures("C.fig5", &students, HYPERBOLIC));
     Ok(outcome)
 }
 
 fn cubes(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, students) = (Outcome::default(), sweep(lab)?);
-    column(lab, &mut outcome, &students, CUBES, 1, [2.24e-4, 2.32e-4, 2.34e-4]);
-    column(lab, &mut outcome, &students, CUBES, 2, [1.21e-3, 1.43e-3, 1.43e-3]);
-    let [ten, one, tenth] = CUBES.map(|map| over_seeds(&students, map, |s| s.last()[2]).0);
+    let printed = [(1, [2.24e-4, 2.32e-4, 2.34e-4]), (2, [1.21e-3, 1.43e-3, 1.43e-3])];
+    margins(lab, &mut outcome, &students, CUBES, printed);
+    let [ten, one, tenth] = CUBES.map(|map| over_seeds(&students, map, 2).0);
     outcome.at_most("mean ℓ3 margin at λ = 10 over those at 1 and 0.1, larger", larger(ten / one, ten / tenth), 0.95);
     outcome.near("mean ℓ3 margin at λ = 0.1 over that at 1", tenth / one, 1.0, 0.03);
-    pictures(&mut outcome, &students, "C.fig6", &CUBES);
+    outcome.sketches.extend(pictures("C.fig6", &students, CUBES));
     Ok(outcome)
 }
 
 /// The features of the first seed for every λ.
-fn pictures(outcome: &mut Outcome, students: &[Student], id: &str, maps: &[&str]) {
-    for student in maps.iter().filter_map(|map| of(students, map).first().copied()) {
-        outcome.sketch(plane_figure(id, student, &student.map().replace('_', ".")));
-    }
+fn pictures(id: &str, students: &[Student], maps: [&str; 3]) -> Vec<Sketch> {
+    firsts(students, &maps).into_iter().map(|student| plane_figure(id, student, &student.title())).collect()
+}
+
+fn cosine(a: &[f64], b: &[f64]) -> f64 {
+    dot(a, b) / (norm2(a) * norm2(b))
 }
 
 fn resemblance(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, students) = (Outcome::default(), sweep(lab)?);
-    let cosine = |a: &[f64], b: &[f64]| dot(a, b) / (norm2(a) * norm2(b));
-    let gradient: Vec<Vec<f64>> = of(&students, "gradient").iter().map(|s| s.sizes()).collect();
-    let alike = CUBES.map(|map| {
-        let own = of(&students, map);
-        own.iter().zip(&gradient).map(|(s, other)| cosine(&s.sizes(), other)).collect::<Vec<_>>()
-    });
-    for (k, pair) in alike.windows(2).enumerate() {
-        let ratios: Vec<f64> = pair[1].iter().zip(&pair[0]).map(|(less, more)| less / more).collect();
+    let gradient = of(&students, "gradient");
+    let alike = |map: &str| -> Vec<f64> {
+        of(&students, map).iter().zip(&gradient).map(|(s, other)| cosine(&s.sizes(), &other.sizes())).collect()
+    };
+    for pair in CUBES.windows(2) {
+        let ratios: Vec<f64> = alike(pair[1]).iter().zip(alike(pair[0])).map(|(less, more)| less / more).collect();
         let what = "cosine between the sorted |a|‖w‖ of cubes and of gradient descent";
-        order(&mut outcome, &format!("{what}, {} over {}", CUBES[k + 1], CUBES[k]), &ratios, false, 2);
+        order(&mut outcome, &format!("{what}, {} over {}", pair[1], pair[0]), &ratios, false, 2);
     }
     let mut sketch =
         Sketch::new("C.fig3", "Sizes of neurons after ten thousand steps", "neuron, by size", "|a|‖w‖ per largest");
-    for student in ["gradient"].iter().chain(&CUBES).filter_map(|map| of(&students, map).first().copied()) {
+    for student in firsts(&students, &[&["gradient"], &CUBES[..]].concat()) {
         let sizes = student.sizes();
         let points = sizes.iter().enumerate().map(|(k, size)| [k as f64 + 1.0, size / sizes[0]]).collect();
-        sketch = sketch.curve(student.map().replace('_', "."), points);
+        sketch = sketch.curve(student.title(), points);
     }
     outcome.sketch(sketch);
     Ok(outcome)
@@ -150,37 +149,29 @@ fn resemblance(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn long_training(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, rescaled) = (Outcome::default(), students(lab)?);
     let seeds = lab.choose("seeds=42", "seeds=42..47");
-    let mut rows = Vec::new();
+    let (mut margins, mut classes) = (Vec::new(), Vec::new());
     for (steps, printed) in [(1_000, 8.03e-4), (10_000, 1.21e-3), (100_000, 1.39e-3)] {
-        let overrides = [
-            seeds.to_owned(),
-            format!("stop.steps={steps}"),
-            "optimiser=mirror(potential=\"smoothed:3,10\")".to_owned(),
-        ];
+        let overrides = [seeds, &format!("stop.steps={steps}"), "optimiser=mirror(potential=\"smoothed:3,10\")"];
         let all = class(lab, &format!("students of λ = 10 after {steps}"), "c-circle-lambda", &overrides)?;
-        let own: Vec<&Student> = all.iter().collect();
-        let margin = mean(&own.iter().map(|s| s.last()[2]).collect::<Vec<_>>());
+        let margin = mean(&all.iter().map(|s| s.last()[2]).collect::<Vec<_>>());
         // neither rate nor draw is printed, so that the order is claimed and not the numbers
         outcome.note(format!("ℓ3 margin after {steps} steps: {margin:.2e}, printed {printed:.2e}"));
-        rows.push((margin, all));
+        margins.push(margin);
+        classes.push(all);
     }
-    outcome.at_least("ℓ3 margin after 10,000 steps over that after 1,000", rows[1].0 / rows[0].0, 1.05).printed(1.51);
-    outcome.at_least("ℓ3 margin after 100,000 steps over that after 10,000", rows[2].0 / rows[1].0, 1.05).printed(1.15);
-    let best = over_seeds(&rescaled, "cube", |s| s.last()[2]).0;
-    outcome
-        .at_most("ℓ3 margin after 100,000 steps over that of rescaled time with λ = 1", rows[2].0 / best, 0.95)
-        .printed(0.79);
-    let cosine = |a: &Student, b: &Student| {
-        let (a, b) = (a.features().concat(), b.features().concat());
-        dot(&a, &b) / (norm2(&a) * norm2(&b))
-    };
-    let kept = rows[1].1.iter().zip(rows[2].1.iter()).map(|(a, b)| cosine(a, b)).fold(f64::INFINITY, smaller);
-    outcome.at_least("cosine between all |a| w after 10,000 and after 100,000 steps, least", kept, 0.9);
+    let what = "ℓ3 margin after 10,000 steps over that after 1,000";
+    outcome.at_least(what, margins[1] / margins[0], 1.05).printed(1.51);
+    let what = "ℓ3 margin after 100,000 steps over that after 10,000";
+    outcome.at_least(what, margins[2] / margins[1], 1.05).printed(1.15);
+    let what = "ℓ3 margin after 100,000 steps over that of rescaled time with λ = 1";
+    outcome.at_most(what, margins[2] / over_seeds(&rescaled, "cube", 2).0, 0.95).printed(0.79);
+    let kept = classes[1].iter().zip(classes[2].iter());
+    let kept = kept.map(|(a, b)| cosine(&a.features().concat(), &b.features().concat()));
+    outcome.smallest("cosine between all |a| w after 10,000 and after 100,000 steps, least", kept, 0.9);
     for (k, name) in [(1, "10,000 steps"), (2, "100,000 steps")] {
-        if let Some(student) = rows[k].1.first() {
-            let mut sketch = plane_figure("C.fig7", student, &format!("λ = 10, {name}"));
-            sketch.name = format!("C.fig7-{k}");
-            outcome.sketch(sketch);
+        if let Some(student) = classes[k].first() {
+            let sketch = plane_figure("C.fig7", student, &format!("λ = 10, {name}"));
+            outcome.sketch(Sketch { name: format!("C.fig7-{k}"), ..sketch });
         }
     }
     Ok(outcome)
@@ -188,34 +179,30 @@ fn long_training(lab: &Lab) -> Result<Outcome, ClaimError> {
 
 fn deep_hyperbolic(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, students) = (Outcome::default(), deep_sweep(lab)?);
-    column(lab, &mut outcome, &students, HYPERBOLIC, 0, [1.67e-9, 3.62e-9, 4.87e-9]);
-    column(lab, &mut outcome, &students, HYPERBOLIC, 1, [6.43e-5, 4.76e-5, 4.44e-5]);
-    falling(&mut outcome, &students, HYPERBOLIC, "ℓ1 margin", true, |s| s.last()[0]);
-    falling(&mut outcome, &students, HYPERBOLIC, "ℓ2 margin", false, |s| s.last()[1]);
-    outcome.sketch(inputs_figure("C.fig12", &students, &HYPERBOLIC));
+    let printed = [(0, [1.67e-9, 3.62e-9, 4.87e-9]), (1, [6.43e-5, 4.76e-5, 4.44e-5])];
+    margins(lab, &mut outcome, &students, HYPERBOLIC, printed);
+    trade(&mut outcome, &students, HYPERBOLIC, 0);
+    outcome.sketch(inputs_figure("C.fig12", &students, HYPERBOLIC));
     Ok(outcome)
 }
 
 fn deep_cubes(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, students) = (Outcome::default(), deep_sweep(lab)?);
-    column(lab, &mut outcome, &students, CUBES, 1, [8.76e-5, 8.69e-5, 7.47e-5]);
-    column(lab, &mut outcome, &students, CUBES, 2, [1.75e-3, 2.62e-3, 3.44e-3]);
-    falling(&mut outcome, &students, CUBES, "ℓ3 margin", true, |s| s.last()[2]);
-    falling(&mut outcome, &students, CUBES, "ℓ2 margin", false, |s| s.last()[1]);
+    let printed = [(1, [8.76e-5, 8.69e-5, 7.47e-5]), (2, [1.75e-3, 2.62e-3, 3.44e-3])];
+    margins(lab, &mut outcome, &students, CUBES, printed);
+    trade(&mut outcome, &students, CUBES, 2);
     outcome.note("The first two ℓ2 margins of print, 8.76 and 8.69, are equal within their spread of 0.09.");
-    outcome.sketch(inputs_figure("C.fig13", &students, &CUBES));
+    outcome.sketch(inputs_figure("C.fig13", &students, CUBES));
     Ok(outcome)
 }
 
 /// The first layer's weights in the plane, per largest.
-fn inputs_figure(id: &str, students: &[Student], maps: &[&str]) -> Sketch {
-    let mut sketch =
+fn inputs_figure(id: &str, students: &[Student], maps: [&str; 3]) -> Sketch {
+    let sketch =
         Sketch::new(id, "Weights of the first layer, per largest", "w₁", "w₂").window([-1.5, 1.5], [-1.1, 1.1]);
-    for student in maps.iter().filter_map(|map| of(students, map).first().copied()) {
-        let rows = student.layer(0);
-        let largest = rows.chunks_exact(2).map(|w| w[0].hypot(w[1])).fold(0.0, f64::max);
-        let points = rows.chunks_exact(2).map(|w| [w[0] / largest, w[1] / largest, 0.8]).collect();
-        sketch = sketch.cloud(student.map().replace('_', "."), points, false);
-    }
-    sketch
+    firsts(students, &maps).into_iter().fold(sketch, |sketch, student| {
+        let rows = student.layer(0).chunks_exact(2);
+        let largest = rows.clone().map(|w| w[0].hypot(w[1])).fold(0.0, f64::max);
+        sketch.cloud(student.title(), rows.map(|w| [w[0] / largest, w[1] / largest, 0.8]).collect(), false)
+    })
 }

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::balance::COARSE;
 use super::hyperbolic::entropies;
+use super::mirror::ON_FLOWS;
 use crate::arithmetic::{angle, larger, smaller};
 use crate::measures::{self, own_potential};
 use crate::{Claim, ClaimError, Columns, Lab, Moments, Outcome, Series, Sketch};
@@ -22,18 +23,16 @@ pub(super) const CLAIMS: [Claim; 3] = [
         statement: "For p = 3 and 4 the direction of the weights tends to a KKT point of min ½φ² subject to qᵢ ≥ 1, φ \
                     the horizon, whatever λ is: alignment tends to 1, the slack falls at least like 1/ln(1/L), and the judge's \
                     tangent problem closes",
-        experiments: &["c-flows"],
         try_out: limits,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "C.lemG9",
         statement: "Primal and dual directions converge together: the angle between θ and the image of ∇R(θ)/‖∇R(θ)‖ \
                     under ∇Q(s ·) for huge s is 0 for pure powers and otherwise tends to 0 like the share ‖θ‖^{2−p} of \
                     the smooth part",
-        experiments: &["c-flows"],
         try_out: directions,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "C.corI1",
@@ -41,9 +40,8 @@ pub(super) const CLAIMS: [Claim; 3] = [
         statement: "θ*/L is optimal for the support vector machine with the frozen features ∇f(xᵢ; θ*) and the horizon \
                     in place of the norm, so that its duality gap closes along the flow (complementarity reads = 0, \
                     not ≥ 0)",
-        experiments: &["c-flows"],
         try_out: machine,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
 ];
 
@@ -92,10 +90,11 @@ impl LongRun {
         self.run.last("u")
     }
 
-    /// τ of the judge in words, and its values.
-    pub fn taus(&self) -> (String, Vec<f64>) {
+    /// Says of τ of the judge, once a decade, whether it is as expected.
+    pub fn taus(&self, outcome: &mut Outcome, what: &str, expected: &str, so: impl Fn(&[f64]) -> bool) {
         let taus: Vec<f64> = self.judged.iter().map(|row| row[1]).collect();
-        (taus.iter().map(|tau| format!("{tau:.1e}")).collect::<Vec<_>>().join(", "), taus)
+        let words: Vec<String> = taus.iter().map(|tau| format!("{tau:.1e}")).collect();
+        outcome.push(what, expected, words.join(", "), so(&taus));
     }
 
     /// Relative duality gaps 1 − (1 − τ)² of the machine with frozen features.
@@ -130,14 +129,8 @@ fn horizon(potential: PotentialSpec) -> Columns {
             let factor = FAR / norm2(&dual);
             dual.iter_mut().for_each(|z| *z *= factor);
             worker.inverse_mirror_map(&dual, &mut image);
-            out.extend([
-                1.0 - kkt.alignment,
-                kkt.slack / kkt.objective,
-                residual,
-                margin,
-                norm2(theta),
-                angle(theta, &image),
-            ]);
+            out.extend([1.0 - kkt.alignment, kkt.slack / kkt.objective, residual, margin]);
+            out.extend([norm2(theta), angle(theta, &image)]);
         }))
     })
 }
@@ -146,8 +139,8 @@ fn horizon(potential: PotentialSpec) -> Columns {
 pub(super) fn long_runs(lab: &Lab, potentials: &[&str], overrides: &[&str]) -> Result<Vec<LongRun>, ClaimError> {
     let mut tasks = Vec::new();
     for text in potentials {
-        let mut all = vec![format!("flows.long={{mirror={{potential='{text}'}}}}"), "stop.steps=10000000".to_owned()];
-        all.extend(COARSE.iter().chain(overrides).map(|text| (*text).to_owned()));
+        let flow = format!("flows.long={{mirror={{potential='{text}'}}}}");
+        let all = [&[&*flow, "stop.steps=10000000"][..], &COARSE, overrides].concat();
         let own = lab.tasks_of("c-flows", &all, &["long"])?;
         tasks.extend(own.into_iter().map(|task| (format!("{text}, seed {}", task.label.seed), task)));
     }
@@ -170,27 +163,24 @@ fn limits(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, runs) = (Outcome::default(), powers(lab)?);
     let mut sketch = Sketch::new("c-limits", "Fenchel–Young gap in the horizon, least so far", "ln 1/L", "1 − β");
     for long in runs.iter() {
-        let (run, name, end) = (&long.run, &long.run.what, long.depth());
+        let (run, end, mut own) = (&long.run, long.depth(), Outcome::default());
         let (early, late) = (long.least_gap(end.sqrt()), long.least_gap(end));
-        let what = format!("{name}: ln 1/L at the end");
-        match name.starts_with("smoothed:4,0,") {
-            true => {
-                outcome.at_least(what, end, 2999.0).catalogue_asks("10⁴: the flow gets stuck where a weight passes 0")
-            }
-            false => outcome.at_least(what, end, 9999.0),
-        };
-        outcome.at_most(format!("{name}: Fenchel–Young gap over ‖θ̃‖², least"), late, 0.05);
-        let what = format!("{name}: that over its least value up to ln 1/L = {:.0}", end.sqrt());
-        outcome.at_most(what, late / early, 0.5);
+        let stuck = run.what.starts_with("smoothed:4,0,");
+        let check = own.at_least("ln 1/L at the end", end, if stuck { 2999.0 } else { 9999.0 });
+        if stuck {
+            check.catalogue_asks("10⁴: the flow gets stuck where a weight passes 0");
+        }
+        own.at_most("Fenchel–Young gap over ‖θ̃‖², least", late, 0.05);
+        own.at_most(format!("that over its least value up to ln 1/L = {:.0}", end.sqrt()), late / early, 0.5);
         // S u/‖θ̃‖² ≤ (N−1)/(e L) (q_min/u)^{2/L}, at every point and in every norm; q_min/u tends to 1
         let bound = (run.margins as f64 - 1.0) / (std::f64::consts::E * run.degree);
-        let slack =
-            run.rows(["u", "slack"]).into_iter().filter(|row| row[0] > 10.0).map(|[u, slack]| slack * u / bound);
-        outcome.largest(format!("{name}: slack · ln(1/L) over (N−1)/(eL), largest"), slack, 1.2).by_theory();
-        let (words, taus) = long.taus();
-        let falling = taus.len() > 3 && taus.last() < taus.first() && taus.last().is_some_and(|tau| *tau < 0.01);
-        outcome.push(format!("{name}: τ of the judge, once a decade"), "falls below 0.01", words, falling);
-        sketch = sketch.curve(name.trim_end_matches(", seed 0"), long.curve());
+        let slack = run.when("u", |u| u > 10.0).map(["u", "slack"], |[u, slack]| slack * u / bound);
+        own.largest("slack · ln(1/L) over (N−1)/(eL), largest", slack, 1.2).by_theory();
+        long.taus(&mut own, "τ of the judge, once a decade", "falls below 0.01", |taus| {
+            taus.len() > 3 && taus.last() < taus.first() && taus.last().is_some_and(|tau| *tau < 0.01)
+        });
+        outcome.say_of(&run.what, own);
+        sketch = sketch.curve(run.what.trim_end_matches(", seed 0"), long.curve());
     }
     outcome.sketch(sketch.logarithmic(true, true));
     for p in ["smoothed:3", "smoothed:4"] {
@@ -199,9 +189,8 @@ fn limits(lab: &Lab) -> Result<Outcome, ClaimError> {
         let share = margins().fold(f64::INFINITY, smaller) / margins().fold(0.0, larger);
         // λ changes which KKT point is reached, and the theorem says nothing of their margins
         let what = format!("{p}: smallest over largest horizon margin of the three λ");
-        outcome
-            .at_least(what, share, 0.9)
-            .catalogue_asks("0.95: KKT points of different λ need not have equal margins");
+        let check = outcome.at_least(what, share, 0.9);
+        check.catalogue_asks("0.95: KKT points of different λ need not have equal margins");
         let apart = own.windows(2).map(|pair| angle(&pair[0].end.params, &pair[1].end.params)).fold(0.0, larger);
         outcome.note(format!(
             "{p}: directions of different λ are up to {apart:.2} rad apart: λ changes which KKT point is reached."
@@ -217,19 +206,19 @@ fn limits(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn directions(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, runs) = (Outcome::default(), powers(lab)?);
     for LongRun { run, .. } in runs.iter() {
-        let name = &run.what;
-        if name.contains(",0,") {
-            outcome.at_most(format!("{name}: angle, largest"), run.most("dual_angle"), 1e-7).by_theory();
-            continue;
+        let mut own = Outcome::default();
+        if run.what.contains(",0,") {
+            own.at_most("angle, largest", run.most("dual_angle"), 1e-7).by_theory();
+        } else {
+            own.falls("angle at the end over that at separation", run.column("dual_angle"), 0.25);
+            // ∇R = |θ|^{p−2}θ + λθ
+            let (p, middle) = (if run.what.starts_with("smoothed:3") { 3.0 } else { 4.0 }, run.last("u").sqrt());
+            let late = run.after_last("u", |u| u < middle);
+            let [angle, size] = ["dual_angle", "size"].map(|column| (late.last(column) / late.first(column)).ln());
+            let what = format!("power of ‖θ‖ at which it falls from ln 1/L = {middle:.0} on");
+            own.near(what, angle / size, 2.0 - p, 0.3);
         }
-        let p = if name.starts_with("smoothed:3") { 3.0 } else { 4.0 };
-        outcome.falls(format!("{name}: angle at the end over that at separation"), run.column("dual_angle"), 0.25);
-        // ∇R = |θ|^{p−2}θ + λθ
-        let middle = run.last("u").sqrt();
-        let late = run.after_last("u", |u| u < middle);
-        let ratio = |column: &str| (late.last(column) / late.first(column)).ln();
-        let what = format!("{name}: power of ‖θ‖ at which it falls from ln 1/L = {middle:.0} on");
-        outcome.near(what, ratio("dual_angle") / ratio("size"), 2.0 - p, 0.3);
+        outcome.say_of(&run.what, own);
     }
     Ok(outcome)
 }
@@ -237,22 +226,22 @@ fn directions(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn machine(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, runs) = (Outcome::default(), powers(lab)?);
     for long in runs.iter() {
-        let (name, gaps) = (&long.run.what, long.machine_gaps());
-        let what = format!("{name}: relative duality gap of θ̃/L at ln 1/L = {:.0}", long.depth());
-        outcome
-            .at_most(what, gaps.last().copied().unwrap_or(f64::NAN), 0.02)
+        let (gaps, mut own) = (long.machine_gaps(), Outcome::default());
+        let what = format!("relative duality gap of θ̃/L at ln 1/L = {:.0}", long.depth());
+        own.at_most(what, gaps.last().copied().unwrap_or(f64::NAN), 0.02)
             .catalogue_asks("10⁻³ at the best time, which the comparison over all runs below asks for");
-        outcome.falls(format!("{name}: that over the first"), &gaps, 0.2);
+        own.falls("that over the first", &gaps, 0.2);
         // features are constant along rays, so that the machine's optimum is feasible at θ̃/L: Euler's identity
-        let what = format!("{name}: |⟨θ, ∇qᵢ⟩ − L qᵢ| over L q_min, largest");
-        outcome.largest(what, long.judged.iter().map(|row| row[2]), 1e-10).by_theory();
+        let defects = long.judged.iter().map(|row| row[2]);
+        own.largest("|⟨θ, ∇qᵢ⟩ − L qᵢ| over L q_min, largest", defects, 1e-10).by_theory();
+        outcome.say_of(&long.run.what, own);
     }
     let least = runs.iter().flat_map(LongRun::machine_gaps).fold(f64::INFINITY, smaller);
     outcome.at_most("the least gap of all runs", least, 1e-3);
     // degree 1, where the start fades like a logarithm
     for long in entropies(lab)?.iter() {
-        let what =
-            format!("{}: relative duality gap in ℓ1 at ln 1/L = {:.0} over the first", long.run.what, long.depth());
+        let (name, end) = (&long.run.what, long.depth());
+        let what = format!("{name}: relative duality gap in ℓ1 at ln 1/L = {end:.0} over the first");
         outcome.falls(what, &long.machine_gaps(), 0.3);
     }
     Ok(outcome)

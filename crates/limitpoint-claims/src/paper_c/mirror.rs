@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use crate::arithmetic::distance;
 use crate::measures::{self, own_potential};
-use crate::{ClaimError, Columns, Lab, Moments, Outcome, Series};
+use crate::{Claim, ClaimError, Columns, Lab, Moments, Outcome, Series};
 use limitpoint::certificates::{Bounded, mirror_bounds};
 use limitpoint::diagnostics::neuron_balance;
 use limitpoint::experiments::Task;
@@ -59,22 +59,24 @@ pub(super) fn series(lab: &Lab, tasks: Vec<(String, Task)>) -> Result<Vec<Series
     Ok(found.into_iter().map(derived).collect())
 }
 
+/// A formula that is tried on the flows that all claims share.
+pub(super) const ON_FLOWS: Claim = Claim { experiments: &["c-flows"], ..Claim::FORMULA };
+
+/// `gauge`, `horizon` alone, for other runs.
+pub(super) fn gauge(potential: PotentialSpec) -> Columns {
+    Columns::new(["gauge", "horizon"], move |bound| {
+        let mut worker = potential.build(bound.layout)?;
+        Ok(Box::new(move |seen, out| {
+            out.extend([worker.gauge(seen.point.params), worker.horizon(seen.point.params)]);
+        }))
+    })
+}
+
 /// What is a function of the potential and the point.
 fn geometry(potential: PotentialSpec) -> Columns {
-    let names = [
-        "alpha",
-        "conjugate",
-        "gauge",
-        "horizon",
-        "value",
-        "climb",
-        "outward",
-        "position",
-        "mean_margin",
-        "size",
-        "slack",
-    ];
-    Columns::new(names, move |bound| {
+    let of_potential = ["alpha", "conjugate", "gauge", "horizon", "value"];
+    let of_gradient = ["climb", "outward", "position", "mean_margin", "size", "slack"];
+    Columns::new(of_potential.into_iter().chain(of_gradient), move |bound| {
         let (mut worker, mut scratch) = (potential.build(bound.layout)?, vec![0.0; bound.layout.len()]);
         Ok(Box::new(move |seen, out| {
             let (point, theta, g) = (seen.point, seen.point.params, &seen.point.gradient.direction);
@@ -159,21 +161,16 @@ impl Flows {
     /// Runs them, or takes them from the shelf; runs that never separate their data are left out of the claim.
     pub fn of(lab: &Lab, outcome: &mut Outcome) -> Result<Arc<Self>, ClaimError> {
         let flows = lab.once("mirror flows", || {
-            let seeds = |quick: u64, full: u64| format!("seeds=0..{}", lab.choose(quick, full) - 1);
             let deep =
                 ["model.widths=[6, 6]", "initialiser=normal(deviation=0.6)", "data.count=8", "stop.log10_loss=-13"];
-            // enough steps for those that separate their data
-            let shallow = vec!["stop.steps=30000".to_owned(), seeds(2, 5)];
-            let deep = deep
-                .iter()
-                .map(|text| (*text).to_owned())
-                .chain(["stop.steps=30000".to_owned(), seeds(1, 3)])
-                .collect();
+            let networks = [("two layers", &[][..], lab.choose(2, 5)), ("three layers", &deep, lab.choose(1, 3))];
             let mut tasks = Vec::new();
-            for (name, overrides) in [("two layers", shallow), ("three layers", deep)] {
-                for task in lab.tasks("c-flows", &overrides)? {
-                    tasks.push((format!("{name}, {}, seed {}", task.label.optimiser, task.label.seed), task));
-                }
+            for (name, own, seeds) in networks {
+                // enough steps for those that separate their data
+                let rest = ["stop.steps=30000".to_owned(), format!("seeds=0..{}", seeds - 1)];
+                let overrides: Vec<&str> = own.iter().copied().chain(rest.iter().map(String::as_str)).collect();
+                let named = |task: Task| (format!("{name}, {}, seed {}", task.label.optimiser, task.label.seed), task);
+                tasks.extend(lab.tasks("c-flows", &overrides)?.into_iter().map(named));
             }
             let (stalled, all): (Vec<Series>, Vec<Series>) =
                 series(lab, tasks)?.into_iter().partition(Series::is_empty);

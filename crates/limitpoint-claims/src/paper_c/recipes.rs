@@ -1,11 +1,12 @@
 //! Section J.4 and table 10: step size and λ by the scale σ of the start.
 
+use super::identities::Still;
 use crate::arithmetic::{larger, smaller};
 use crate::outcome::decimals;
 use crate::{Claim, ClaimError, Lab, Outcome, Sketch};
 use limitpoint::advice::MirrorFamily;
+use limitpoint::linalg::max_abs;
 use limitpoint::models::Spread;
-use limitpoint::numeric::LogScaled;
 use limitpoint::params::ParamLayout;
 use limitpoint::potentials::PotentialSpec;
 
@@ -30,9 +31,23 @@ pub(super) const CLAIMS: [Claim; 2] = [
 
 const SIGMAS: [f64; 3] = [1e-1, 1e-2, 1e-3];
 
-/// A pair of table 10: its words, and η and λ at σ.
+/// A potential of a family.
+fn potential(family: MirrorFamily, lambda: f64) -> PotentialSpec {
+    match family {
+        MirrorFamily::Euclidean => PotentialSpec::Euclidean,
+        MirrorFamily::Hyperbolic => PotentialSpec::Hyperbolic { lambda },
+        MirrorFamily::Smoothed { p } => PotentialSpec::Smoothed { p, lambda },
+    }
+}
+
+/// E[1/R″(θ₀)].
+fn mean(family: MirrorFamily, lambda: f64, sigma: f64) -> f64 {
+    family.mean_inverse_curvature(lambda, &Spread::Normal { deviation: sigma })
+}
+
+/// A pair of table 10.
 struct Pair {
-    words: String,
+    words: &'static str,
     family: MirrorFamily,
     /// Powers of σ in η and λ; no power of λ means λ = 0.
     eta: f64,
@@ -48,46 +63,43 @@ impl Pair {
 
     /// η E[1/R″(θ₀)] at every σ.
     fn products(&self) -> [f64; 3] {
-        SIGMAS.map(|sigma| {
-            let mean = self.family.mean_inverse_curvature(self.lambda_at(sigma), &Spread::Normal { deviation: sigma });
-            sigma.powf(self.eta) * mean
-        })
+        SIGMAS.map(|sigma| sigma.powf(self.eta) * mean(self.family, self.lambda_at(sigma), sigma))
     }
 
     /// a of Lemma 4.10 for n weights with σ = 1/√n.
     fn offset(&self, n: usize) -> Result<f64, ClaimError> {
         let lambda = self.lambda_at(1.0 / (n as f64).sqrt());
-        let spec = match self.family {
-            MirrorFamily::Euclidean => PotentialSpec::Euclidean,
-            // the offset is 0 at λ = 0, which the potential itself does not allow
-            MirrorFamily::Hyperbolic if lambda == 0.0 => return Ok(0.0),
-            MirrorFamily::Hyperbolic => PotentialSpec::Hyperbolic { lambda },
-            MirrorFamily::Smoothed { p } => PotentialSpec::Smoothed { p, lambda },
-        };
-        Ok(spec.build(&ParamLayout::vector(n))?.horizon_bounds().map_or(f64::NAN, |bounds| bounds.offset))
+        // the offset is 0 at λ = 0, which the potential itself does not allow
+        if self.family == MirrorFamily::Hyperbolic && lambda == 0.0 {
+            return Ok(0.0);
+        }
+        let potential = potential(self.family, lambda).build(&ParamLayout::vector(n))?;
+        Ok(potential.horizon_bounds().map_or(f64::NAN, |bounds| bounds.offset))
     }
 }
 
 /// Table 10 without its gradient descent; (σ², σ²) for the p that it holds for.
 fn listed() -> Vec<Pair> {
-    let mut pairs = Vec::new();
-    let mut add = |family: MirrorFamily, words: &str, eta: f64, lambda: Option<f64>, margin: bool| {
-        pairs.push(Pair { words: format!("{family} {words}"), family, eta, lambda, margin });
-    };
+    let pair = |family, words, eta, lambda, margin| Pair { words, family, eta, lambda, margin };
     let hyperbolic = MirrorFamily::Hyperbolic;
-    add(hyperbolic, "(1, 1)", 0.0, Some(0.0), false);
-    add(hyperbolic, "(1/σ, 0)", -1.0, None, true);
-    add(hyperbolic, "(1/σ, σ²)", -1.0, Some(2.0), false);
-    add(hyperbolic, "(1/σ, σ⁴)", -1.0, Some(4.0), true);
+    let mut pairs = vec![
+        pair(hyperbolic, "(1, 1)", 0.0, Some(0.0), false),
+        pair(hyperbolic, "(1/σ, 0)", -1.0, None, true),
+        pair(hyperbolic, "(1/σ, σ²)", -1.0, Some(2.0), false),
+        pair(hyperbolic, "(1/σ, σ⁴)", -1.0, Some(4.0), true),
+    ];
     for p in [2.5, 3.0, 4.0, 6.0] {
         let family = MirrorFamily::Smoothed { p };
-        add(family, "(1, 1)", 0.0, Some(0.0), false);
-        add(family, "(σ^{p−2}, σ^{p−2})", p - 2.0, Some(p - 2.0), p >= 4.0);
+        pairs.push(pair(family, "(1, 1)", 0.0, Some(0.0), false));
+        pairs.push(pair(family, "(σ^{p−2}, σ^{p−2})", p - 2.0, Some(p - 2.0), p >= 4.0));
     }
-    for p in [4.0, 5.0, 6.0] {
-        add(MirrorFamily::Smoothed { p }, "(σ², σ²)", 2.0, Some(2.0), true);
-    }
+    pairs.extend([4.0, 5.0, 6.0].map(|p| squares(MirrorFamily::Smoothed { p })));
     pairs
+}
+
+/// (σ², σ²).
+fn squares(family: MirrorFamily) -> Pair {
+    Pair { words: "(σ², σ²)", family, eta: 2.0, lambda: Some(2.0), margin: true }
 }
 
 fn spread_of(products: &[f64]) -> f64 {
@@ -99,42 +111,35 @@ fn pairs(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut sketch =
         Sketch::new("recipes", "Size of the first update, η E[1/R″(θ₀)]", "σ", "η E[1/R″(θ₀)]").logarithmic(true, true);
     for pair in listed() {
-        let products = pair.products();
-        let what = format!(
-            "{}: largest over smallest η E[1/R″] for σ = 0.1, 0.01, 0.001 ({})",
-            pair.words,
-            decimals(&products)
-        );
-        outcome.at_most(what, spread_of(&products), 3.0);
+        let (products, mut own) = (pair.products(), Outcome::default());
+        let what = format!("largest over smallest η E[1/R″] for σ = 0.1, 0.01, 0.001 ({})", decimals(&products));
+        own.at_most(what, spread_of(&products), 3.0);
         // n = 10⁴ against 10⁶: what is bounded stays, √n and n grow by 10 and 100
         let (few, many) = (pair.offset(10_000)?, pair.offset(1_000_000)?);
-        let growth = many / few;
-        let what = format!("{}: growth of a from n = 10⁴ to 10⁶, σ = 1/√n", pair.words);
+        let what = "growth of a from n = 10⁴ to 10⁶, σ = 1/√n";
         if pair.margin && few == 0.0 {
-            outcome.at_most(format!("{}: a at n = 10⁶, σ = 1/√n", pair.words), many, 0.0);
+            own.at_most("a at n = 10⁶, σ = 1/√n", many, 0.0);
         } else if pair.margin {
-            outcome.at_most(what, growth, 1.0 + 1e-9);
+            own.at_most(what, many / few, 1.0 + 1e-9);
         } else {
-            outcome.at_least(what, growth, 1.2);
+            own.at_least(what, many / few, 1.2);
         }
+        outcome.say_of(&format!("{} {}", pair.family, pair.words), own);
     }
     for p in [3.0, 4.0, 5.0] {
         let family = MirrorFamily::Smoothed { p };
         let curve = |k: i32| {
             let sigma = 10f64.powf(-f64::from(k) / 4.0);
-            let start = Spread::Normal { deviation: sigma };
-            [sigma, sigma * sigma * family.mean_inverse_curvature(sigma * sigma, &start)]
+            [sigma, sigma * sigma * mean(family, sigma * sigma, sigma)]
         };
         sketch = sketch.curve(format!("p = {p}, (σ², σ²)"), (2..=14).map(curve).collect());
     }
     outcome.sketch(sketch);
-    let pure = MirrorFamily::Smoothed { p: 3.0 }.mean_inverse_curvature(0.0, &Spread::Normal { deviation: 0.1 });
+    let pure = mean(MirrorFamily::Smoothed { p: 3.0 }, 0.0, 0.1);
     outcome.event("p = 3, λ = 0: E[1/R″(θ₀)]", "infinite", format!("{pure}"), pure == f64::INFINITY).by_theory();
     // E|θ₀| = σ√(2/π)
-    let first = MirrorFamily::Hyperbolic.mean_inverse_curvature(0.0, &Spread::Normal { deviation: 0.1 });
-    outcome
-        .near("hyperbolic, λ → 0: E[1/R″(θ₀)]/σ", first / 0.1, (2.0 / std::f64::consts::PI).sqrt(), 1e-10)
-        .by_theory();
+    let (first, expected) = (mean(MirrorFamily::Hyperbolic, 0.0, 0.1), (2.0 / std::f64::consts::PI).sqrt());
+    outcome.near("hyperbolic, λ → 0: E[1/R″(θ₀)]/σ", first / 0.1, expected, 1e-10).by_theory();
     first_steps(lab, &mut outcome)?;
     outcome.note(
         "Example J.1 speaks of two mirror-μP solutions of the hyperbolic entropy; the table lists three. n is the fan-in of a \
@@ -146,43 +151,30 @@ fn pairs(lab: &Lab) -> Result<Outcome, ClaimError> {
 
 /// The exact first mirror step of a wide ReLU network against gradient descent's, layer by layer.
 fn first_steps(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
-    let families = [MirrorFamily::Hyperbolic, MirrorFamily::Smoothed { p: 3.0 }, MirrorFamily::Smoothed { p: 4.0 }];
     for sigma in [0.1f64, 0.01] {
         let overrides = [
             format!("model.widths=[{}]", lab.choose(4000, 20_000)),
             "model.activation=relu".to_owned(),
             format!("initialiser.normal.deviation={sigma}"),
         ];
-        let tasks = lab.tasks("c-reach", &overrides)?;
-        let data = lab.data(&tasks[0])?.train;
-        let mut objective = lab.objective(&tasks[0], &data)?;
-        let layout = objective.layout().clone();
-        let start = tasks[0].setup()?.initial(&layout);
-        let mut gradient = LogScaled::zeros(layout.len());
-        objective.forward(&start).backward(&start, &mut gradient);
-        for family in families {
-            let lambdas = match family {
-                MirrorFamily::Smoothed { p } => [1.0, sigma.powf(p - 2.0)],
-                _ => [1.0, sigma * sigma],
-            };
-            for lambda in lambdas {
-                let spec = match family {
-                    MirrorFamily::Smoothed { p } => PotentialSpec::Smoothed { p, lambda },
-                    _ => PotentialSpec::Hyperbolic { lambda },
-                };
-                let eta = 1.0 / family.mean_inverse_curvature(lambda, &Spread::Normal { deviation: sigma });
-                let mut potential = spec.build(&layout)?;
-                let (mut dual, mut moved) = (vec![0.0; start.len()], vec![0.0; start.len()]);
-                potential.mirror_map(&start, &mut dual);
+        let task = &lab.tasks("c-reach", &overrides)?[0];
+        let Still { objective, theta: start, gradient, .. } = Still::new(lab, task)?;
+        let smoothed = |p: f64| (MirrorFamily::Smoothed { p }, sigma.powf(p - 2.0));
+        for (family, small) in [(MirrorFamily::Hyperbolic, sigma * sigma), smoothed(3.0), smoothed(4.0)] {
+            for lambda in [1.0, small] {
+                let spec = potential(family, lambda);
+                let eta = 1.0 / mean(family, lambda, sigma);
+                let mut worker = spec.build(objective.layout())?;
+                let [mut dual, mut moved] = [0; 2].map(|_| vec![0.0; start.len()]);
+                worker.mirror_map(&start, &mut dual);
                 // steps so short that the metric does not change on the way: gradients are of order 1 after scaling
-                let largest = limitpoint::linalg::max_abs(&gradient.direction);
-                let step = 1e-4 * sigma / largest;
+                let step = 1e-4 * sigma / max_abs(&gradient.direction);
                 dual.iter_mut().zip(&gradient.direction).for_each(|(z, g)| *z -= eta * step * g);
-                potential.inverse_mirror_map(&dual, &mut moved);
-                for block in layout.trainable() {
+                worker.inverse_mirror_map(&dual, &mut moved);
+                for block in objective.layout().trainable() {
                     let range = block.range();
-                    let update: f64 =
-                        moved[range.clone()].iter().zip(&start[range.clone()]).map(|(a, b)| (a - b).abs()).sum();
+                    let pairs = moved[range.clone()].iter().zip(&start[range.clone()]);
+                    let update: f64 = pairs.map(|(a, b)| (a - b).abs()).sum();
                     let plain: f64 = gradient.direction[range].iter().map(|g| step * g.abs()).sum();
                     let what = format!("{spec}, σ = {sigma}, {}: first mirror step over gradient step", block.name);
                     outcome.near(what, update / plain, 1.0, 0.1);
@@ -196,8 +188,7 @@ fn first_steps(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
 fn pairs_printed(_: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     for p in [3.0, 3.5, 4.0, 5.0] {
-        let family = MirrorFamily::Smoothed { p };
-        let products = Pair { words: String::new(), family, eta: 2.0, lambda: Some(2.0), margin: true }.products();
+        let products = squares(MirrorFamily::Smoothed { p }).products();
         let what =
             format!("p = {p}: largest over smallest σ² E[1/R″] for σ = 0.1, 0.01, 0.001 ({})", decimals(&products));
         outcome.at_most(what, spread_of(&products), 3.0);

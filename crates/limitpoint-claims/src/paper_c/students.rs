@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use crate::measures;
 use crate::statistics::{bootstrap_mean, mean};
 use crate::{ClaimError, Columns, Lab, Moments, Outcome, Series};
 use limitpoint::data::GroundTruth;
@@ -32,25 +33,16 @@ impl Student {
     fn of(lab: &Lab, task: &Task) -> Result<Self, ClaimError> {
         let split = task.data()?;
         let teacher = match &split.truth {
-            Some(GroundTruth::Teacher(teacher)) => {
-                teacher.neurons.iter().map(|n| [n.weights[0], n.weights[1]]).collect()
-            }
-            _ => Vec::new(),
+            Some(GroundTruth::Teacher(teacher)) => &teacher.neurons[..],
+            _ => &[],
         };
-        let names = ["log10"].into_iter().chain(NORMS);
-        let columns = Columns::new(names, |bound| {
-            let mut norms = Vec::new();
-            for norm in [NormSpec::L1, NormSpec::L2, NormSpec::Lp { p: 3.0 }] {
-                norms.push(norm.build(bound.layout)?);
-            }
-            Ok(Box::new(move |seen, out| {
-                let point = seen.point;
-                out.push(point.log_loss / std::f64::consts::LN_10);
-                let margin = |size: f64| point.smallest_margin() / size.powf(point.degree());
-                out.extend(norms.iter_mut().map(|norm| margin(norm.value(point.params))));
-            }))
-        });
-        let run = lab.series_on(task, &split, Moments::per_decade(10), vec![columns])?;
+        let teacher = teacher.iter().map(|neuron| [neuron.weights[0], neuron.weights[1]]).collect();
+        let log10 = Columns::one("log10", |seen| seen.point.log_loss / std::f64::consts::LN_10);
+        let norms = NORMS.into_iter().zip([NormSpec::L1, NormSpec::L2, NormSpec::Lp { p: 3.0 }]);
+        let margins =
+            norms.map(|(name, norm)| measures::margins(norm).named([name.to_owned(), format!("soft {name}")]));
+        let columns = [log10].into_iter().chain(margins).collect();
+        let run = lab.series_on(task, &split, Moments::per_decade(10), columns)?;
         let layout = lab.objective(task, &run.end.data)?.layout().clone();
         Ok(Self { run, teacher, layout })
     }
@@ -58,6 +50,11 @@ impl Student {
     /// Key of the mirror map in the experiment.
     pub fn map(&self) -> &str {
         self.run.optimiser()
+    }
+
+    /// The same for readers.
+    pub fn title(&self) -> String {
+        self.map().replace('_', ".")
     }
 
     /// The margins per ℓ1, ℓ2, ℓ3 norm at the end.
@@ -140,9 +137,14 @@ pub(super) fn of<'a>(students: &'a [Student], map: &str) -> Vec<&'a Student> {
     own
 }
 
-/// Mean and standard deviation over seeds of something measured.
-pub(super) fn over_seeds(students: &[Student], map: &str, measure: impl Fn(&Student) -> f64) -> (f64, f64) {
-    let values: Vec<f64> = of(students, map).into_iter().map(measure).collect();
+/// The first student of every map.
+pub(super) fn firsts<'a>(students: &'a [Student], maps: &[&str]) -> Vec<&'a Student> {
+    maps.iter().filter_map(|map| of(students, map).first().copied()).collect()
+}
+
+/// Mean and standard deviation over seeds of the margin in a norm.
+pub(super) fn over_seeds(students: &[Student], map: &str, norm: usize) -> (f64, f64) {
+    let values: Vec<f64> = of(students, map).into_iter().map(|student| student.last()[norm]).collect();
     let centre = mean(&values);
     let squares: f64 = values.iter().map(|x| (x - centre).powi(2)).sum();
     (centre, (squares / (values.len() as f64 - 1.0)).sqrt())
@@ -152,6 +154,21 @@ pub(super) fn over_seeds(students: &[Student], map: &str, measure: impl Fn(&Stud
 pub(super) fn paired(students: &[Student], maps: [&str; 2], measure: impl Fn(&Student) -> f64) -> Vec<f64> {
     let [own, other] = maps.map(|map| of(students, map));
     own.into_iter().zip(other).map(|(a, b)| measure(a) / measure(b)).collect()
+}
+
+/// An order that is claimed of some pairs of maps, first over second.
+pub(super) fn ordered(
+    outcome: &mut Outcome,
+    students: &[Student],
+    what: &str,
+    pairs: &[[&str; 2]],
+    above: bool,
+    measure: impl Fn(&Student) -> f64,
+) {
+    for [own, other] in pairs {
+        let ratios = paired(students, [own, other], &measure);
+        order(outcome, &format!("{what}, {own} over {other}"), &ratios, above, pairs.len());
+    }
 }
 
 /// An order that is claimed of ratios paired by their seeds: the mean ratio on its side of 1, with the ratios and the interval

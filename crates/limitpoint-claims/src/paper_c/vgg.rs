@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::arithmetic::smaller;
 use crate::mirror_metrics::Metric;
 use crate::outcome::decimals;
-use crate::{Claim, ClaimError, Lab, Outcome, Sketch};
+use crate::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use limitpoint::data::DataSplit;
 use limitpoint::experiments::Task;
 use limitpoint::linalg::norm2;
@@ -49,34 +49,26 @@ const METRICS: [(&str, Metric); 4] = [
 /// A network that was trained.
 struct Trained {
     name: &'static str,
-    params: Vec<f64>,
-    log10_loss: f64,
+    run: Finished,
     accuracy: f64,
     test_accuracy: f64,
     /// min s over the product of the layers' norms.
     margin: f64,
 }
 
+impl Trained {
+    /// The weights of a layer.
+    fn weights(&self, layer: &Block) -> &[f64] {
+        &self.run.params[layer.range()]
+    }
+}
+
+/// All of them, in the order of the metrics.
 struct Networks {
     task: Task,
     split: DataSplit,
     layout: ParamLayout,
     trained: Vec<Trained>,
-}
-
-impl Networks {
-    fn of(&self, name: &str) -> Option<&Trained> {
-        self.trained.iter().find(|network| network.name == name)
-    }
-
-    /// Weights of the first or of the last layer.
-    fn weights<'a>(&self, network: &'a Trained, last: bool) -> &'a [f64] {
-        let mut blocks: Vec<&Block> = self.layout.blocks().iter().filter(|block| block.is_weight()).collect();
-        if last {
-            blocks.reverse();
-        }
-        blocks.first().map_or(&[], |block| &network.params[block.range()])
-    }
 }
 
 fn networks(lab: &Lab) -> Result<Arc<Networks>, ClaimError> {
@@ -96,50 +88,38 @@ fn networks(lab: &Lab) -> Result<Arc<Networks>, ClaimError> {
             task.recipe.optimisers.values_mut().for_each(|optimiser| *optimiser = spec.clone());
             let run = lab.watch_on(&task, split.train.clone(), |_| false, |_| {})?;
             let mut objective = lab.objective(&task, &split.train)?;
-            objective.forward(&run.params);
+            let accuracy = accuracy_at(&mut objective, &run.params);
             let smallest = objective.margins().iter().copied().fold(f64::INFINITY, smaller);
             let sizes: f64 = layout.weights().map(|block| norm2(&run.params[block.range()])).product();
             let test = split.test.as_ref().map(|data| lab.objective(&task, data)).transpose()?;
-            Ok(Trained {
-                name,
-                log10_loss: run.log10_loss(),
-                accuracy: objective.accuracy(),
-                test_accuracy: test.map_or(f64::NAN, |mut test| accuracy(&mut test, &run.params)),
-                margin: smallest / sizes,
-                params: run.params.clone(),
-            })
+            let test_accuracy = test.map_or(f64::NAN, |mut test| accuracy_at(&mut test, &run.params));
+            Ok(Trained { name, run, accuracy, test_accuracy, margin: smallest / sizes })
         };
         let trained = METRICS.par_iter().map(make).collect::<Result<Vec<_>, _>>()?;
         Ok(Networks { task, split, layout, trained })
     })
 }
 
-fn accuracy(objective: &mut Objective, params: &[f64]) -> f64 {
+fn accuracy_at(objective: &mut Objective, params: &[f64]) -> f64 {
     objective.forward(params);
     objective.accuracy()
 }
 
 fn accuracies(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, networks) = (Outcome::default(), networks(lab)?);
-    let points = |name: &str| networks.of(name).map_or(f64::NAN, |network| 100.0 * network.test_accuracy);
     for network in &networks.trained {
         outcome.at_least(format!("{}: share of training images that are right", network.name), network.accuracy, 1.0);
     }
-    let gain = points(METRICS[1].0) - points(METRICS[0].0);
+    let points: Vec<f64> = networks.trained.iter().map(|network| 100.0 * network.test_accuracy).collect();
+    let gain = points[1] - points[0];
     outcome.at_least("test accuracy of hyperbolic entropy minus that of gradient descent, in points", gain, -1.0);
-    let printed = [Some(81.26), Some(81.96), Some(81.26), None];
-    for (network, printed) in networks.trained.iter().zip(printed) {
-        let print = printed.map_or(String::new(), |share| {
-            format!("; the paper, with VGG-16, 50,000 images and 1000 epochs: {share} %")
-        });
+    let words = |share: f64| format!("; the paper, with VGG-16, 50,000 images and 1000 epochs: {share} %");
+    let printed = [81.26, 81.96, 81.26].map(words).into_iter().chain([String::new()]);
+    for (network, print) in networks.trained.iter().zip(printed) {
         outcome.note(format!(
             "{}: loss 10^{:.2}, training accuracy {:.2} %, test accuracy {:.2} % (JPEG-recompressed images where they come as such{print}), \
              smallest margin per product of the layers' norms {:.3e}",
-            network.name,
-            network.log10_loss,
-            100.0 * network.accuracy,
-            100.0 * network.test_accuracy,
-            network.margin
+            network.name, network.run.log10_loss(), 100.0 * network.accuracy, 100.0 * network.test_accuracy, network.margin
         ));
     }
     outcome.note(format!(
@@ -197,21 +177,20 @@ fn histogram(weights: &[f64]) -> Vec<[f64; 2]> {
 
 fn shapes(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, networks) = (Outcome::default(), networks(lab)?);
-    let found: Vec<&Trained> = METRICS.iter().filter_map(|(name, _)| networks.of(name)).collect();
-    let [gradient, hyperbolic, flat, near] = found[..] else { return Ok(outcome) };
-    let first = |network| networks.weights(network, false);
-    let last = |network| networks.weights(network, true);
-    let peaks = [hyperbolic, gradient, flat].map(|network| kurtosis(first(network)));
+    let [gradient, hyperbolic, flat, near] = &networks.trained[..] else { return Ok(outcome) };
+    let layers: Vec<&Block> = networks.layout.weights().collect();
+    let [first, .., last] = layers[..] else { return Ok(outcome) };
+    let peaks = [hyperbolic, gradient, flat].map(|network| kurtosis(network.weights(first)));
     let falling = peaks[0] > peaks[1] && peaks[1] > peaks[2];
     let what = "kurtosis of the first layer: hyperbolic, gradient descent, p = 10";
     outcome.push(what, "falling", decimals(&peaks), falling).by_paper();
-    let (far, close) = (distance(first(flat), first(gradient)), distance(first(near), first(gradient)));
+    let apart = |network: &Trained, layer: &Block| distance(network.weights(layer), gradient.weights(layer));
+    let (far, close) = (apart(flat, first), apart(near, first));
     let what = "Kolmogorov distance of the first layer to that of gradient descent, p = 10: λ = 1 minus λ = 1e-5";
     outcome.number(what, "below 0", close - far, close < far).by_paper();
     for (network, name) in [(hyperbolic, "hyperbolic"), (flat, "p = 10")] {
-        let (below, above) = (distance(first(network), first(gradient)), distance(last(network), last(gradient)));
         let what = format!("{name}: distance of the last layer to that of gradient descent over that of the first");
-        outcome.at_most(what, above / below, 0.5).catalogue_asks("less than half");
+        outcome.at_most(what, apart(network, last) / apart(network, first), 0.5).catalogue_asks("less than half");
     }
     let Some(test) = &networks.split.test else { return Ok(outcome) };
     let mut objective = lab.objective(&networks.task, test)?;
@@ -220,10 +199,8 @@ fn shapes(lab: &Lab) -> Result<Outcome, ClaimError> {
         Sketch::new("pruning", "Layer-wise magnitude pruning", "share of weights cut", "share of test images right");
     let mut at_eighty = Vec::new();
     for network in [hyperbolic, gradient, flat] {
-        let curve: Vec<[f64; 2]> = shares
-            .iter()
-            .map(|share| [*share, accuracy(&mut objective, &pruned(&network.params, &networks.layout, *share))])
-            .collect();
+        let mut left = |share: f64| accuracy_at(&mut objective, &pruned(&network.run.params, &networks.layout, share));
+        let curve: Vec<[f64; 2]> = shares.iter().map(|share| [*share, left(*share)]).collect();
         at_eighty.push(100.0 * curve[8][1]);
         sketch = sketch.curve(network.name, curve);
     }
@@ -231,13 +208,10 @@ fn shapes(lab: &Lab) -> Result<Outcome, ClaimError> {
     let holds = at_eighty[0] >= at_eighty[1] && at_eighty[1] >= at_eighty[2];
     let what = "test accuracy in % with 80 % of the weights cut: hyperbolic, gradient descent, p = 10";
     outcome.push(what, "falling, or the same", decimals(&at_eighty), holds).by_paper();
-    for (name, title, weights) in [("first", "First layer", false), ("last", "Last layer", true)] {
-        let mut sketch =
-            Sketch::new(&format!("weights-{name}"), title, "size of a weight over their root mean square", "density");
-        for network in &found {
-            sketch = sketch.curve(network.name, histogram(networks.weights(network, weights)));
-        }
-        outcome.sketch(sketch);
+    for (name, title, layer) in [("weights-first", "First layer", first), ("weights-last", "Last layer", last)] {
+        let sketch = Sketch::new(name, title, "size of a weight over their root mean square", "density");
+        let drawn = |sketch: Sketch, one: &Trained| sketch.curve(one.name, histogram(one.weights(layer)));
+        outcome.sketch(networks.trained.iter().fold(sketch, drawn));
     }
     outcome.note("Sizes, images, steps and rates as in C.expVGG; accuracies are of JPEG-recompressed images where they come as such.");
     Ok(outcome)
