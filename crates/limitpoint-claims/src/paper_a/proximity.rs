@@ -1,6 +1,6 @@
 //! Proposition B.6 and equation (74): how close to stationarity a point is, as a Bregman divergence.
 
-use super::flows::{exponential, flows};
+use super::{exponential, flows};
 use crate::arithmetic::{larger, smaller};
 use crate::measures::{self, own_norm};
 use crate::{Claim, ClaimError, Lab, Moments, Outcome};

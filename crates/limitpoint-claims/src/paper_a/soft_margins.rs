@@ -2,7 +2,7 @@
 
 use limitpoint::losses::LossSpec;
 
-use super::flows::{all, exponential, flows};
+use super::{all, exponential, flows};
 use crate::arithmetic::{larger, largest_fall, smaller};
 use crate::steepest::separated;
 use crate::{Claim, ClaimError, Lab, Outcome, Series, Sketch};
