@@ -1,6 +1,6 @@
 //! AdaGrad and its relatives: the limit direction depends on the start and the step size.
 
-use super::{angle, larger, plane};
+use super::{angle, larger, weights};
 use crate::{Claim, ClaimError, Lab, Moments, Outcome, Sketch};
 use limitpoint::driver::ProcessState;
 use limitpoint::experiments::Task;
@@ -185,8 +185,8 @@ fn wrong_norm(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn spreads(lab: &Lab, optimiser: &str, rate: f64, steps: u64) -> Result<Vec<[f64; 2]>, ClaimError> {
     let task = |start| Ok((optimiser.to_owned(), task(lab, optimiser, start, rate, steps)?));
     let tasks = STARTS.into_iter().map(task).collect::<Result<_, ClaimError>>()?;
-    let runs = lab.all_series(tasks, Moments::every(1024), |_| vec![plane()])?;
-    let trails: Vec<Vec<[f64; 2]>> = runs.iter().map(|run| run.rows(["w1", "w2"])).collect();
+    let runs = lab.all_series(tasks, Moments::every(1024), |_| weights(2))?;
+    let trails: Vec<Vec<[f64; 2]>> = runs.iter().map(|run| run.rows(["w0", "w1"])).collect();
     let moments = runs[0].column("step").iter().enumerate();
     let wanted = moments.filter(|(_, step)| **step == steps as f64 || (**step as u64).is_power_of_two());
     let at = |moment: usize| trails.iter().map(|trail| trail[moment]).collect::<Vec<_>>();

@@ -104,33 +104,28 @@ fn plane_figure(name: &str, title: &str) -> Sketch {
     sketch.reference("solutions w₁ + 2w₂ = 1", vec![[0.0, 0.5], [1.0, 0.0]])
 }
 
-/// `step`, `w1`, `w2`: the first two weights.
-fn plane() -> Columns {
-    Columns::new(["step", "w1", "w2"], |_| {
-        Ok(Box::new(|seen: &Seen, out: &mut Vec<f64>| {
-            out.extend([seen.snapshot.step as f64, seen.point.params[0], seen.point.params[1]]);
-        }))
-    })
+/// [`measures::basics`], and the first weights as `w0`, `w1`, ….
+fn weights(count: usize) -> Vec<Columns> {
+    let weights = Columns::new((0..count).map(|i| format!("w{i}")), move |_| {
+        Ok(Box::new(move |seen: &Seen, out: &mut Vec<f64>| out.extend_from_slice(&seen.point.params[..count])))
+    });
+    vec![measures::basics(), weights]
 }
 
 /// The first two weights at every k-th step before one, and at the end, for figures of the plane; and the end.
 fn path(lab: &Lab, task: &Task, k: u64, before: f64) -> Result<(Vec<[f64; 2]>, Finished), ClaimError> {
-    let run = lab.series(task, Moments::every(k), vec![plane()])?;
-    let (rows, end) = (run.rows(["step", "w1", "w2"]), run.last("step"));
-    let shown = rows.into_iter().filter(|[step, ..]| *step < before || *step == end);
-    Ok((shown.map(|[_, w1, w2]| [w1, w2]).collect(), run.end))
+    let run = lab.series(task, Moments::every(k), weights(2))?;
+    let end = run.last("step");
+    let shown = run.when("step", |step| step < before || step == end);
+    Ok((shown.rows(["w0", "w1"]), run.end))
 }
 
 /// All weights at some moments, and what [`measures::basics`] measures there.
 fn trajectory(lab: &Lab, task: &Task, moments: Moments) -> Result<(Vec<Vec<f64>>, Series), ClaimError> {
     let split = lab.data(task)?;
     let count = lab.objective(task, &split.train)?.layout().len();
-    let name = |i: usize| format!("weight {i}");
-    let weights = Columns::new((0..count).map(name), |_| {
-        Ok(Box::new(|seen: &Seen, out: &mut Vec<f64>| out.extend_from_slice(seen.point.params)))
-    });
-    let run = lab.series_on(task, &split, moments, vec![measures::basics(), weights])?;
-    let columns: Vec<&[f64]> = (0..count).map(|i| run.column(&name(i))).collect();
+    let run = lab.series_on(task, &split, moments, weights(count))?;
+    let columns: Vec<&[f64]> = (0..count).map(|i| run.column(&format!("w{i}"))).collect();
     let trail = (0..run.len()).map(|moment| columns.iter().map(|column| column[moment]).collect()).collect();
     Ok((trail, run))
 }
