@@ -1,6 +1,6 @@
 //! Proposition A.3 and Lemmas A.4, A.6 and A.15: how loss, norm and direction move; the modular norm's equal speeds.
 
-use super::{all, exponential, flows, named};
+use super::{ON_FLOWS, all, exponential, flows, named};
 use crate::arithmetic::{larger, loss_bound_sides};
 use crate::measures::own_norm;
 use crate::{Claim, ClaimError, Lab, Outcome, Series, steepest};
@@ -16,9 +16,8 @@ pub(super) const CLAIMS: [Claim; 5] = [
         id: "A.propA3",
         covers: &["A.eq1", "A.eq3"],
         statement: "Along a steepest flow dL/dt = −‖θ̇‖² and ⟨θ̇, −∇L⟩ = ‖θ̇‖² = ‖∇L‖_*²",
-        experiments: &["a-flows"],
         try_out: identities,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.lemA4",
@@ -29,24 +28,21 @@ pub(super) const CLAIMS: [Claim; 5] = [
     Claim {
         id: "A.lemA6",
         statement: "The loss tends to 0 and the norm to infinity, at least as fast as the lemma's integral says",
-        experiments: &["a-flows"],
         try_out: rate,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.lemA15",
         statement: "The direction θ/‖θ‖ turns at most at twice the speed ‖θ̇‖/‖θ‖",
-        experiments: &["a-flows"],
         try_out: turning,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.modular",
         statement: "In the modular norm maxₗ cₗ‖Wₗ‖ all layers move at the same speed in their norms, and the dual is the \
                     sum of the layers' duals",
-        experiments: &["a-flows"],
         try_out: modular,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
 ];
 

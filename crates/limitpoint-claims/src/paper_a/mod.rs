@@ -39,6 +39,9 @@ pub(super) fn claims() -> Vec<Claim> {
     [&theorems[..], &experiments].concat().concat()
 }
 
+/// A formula that is tried on the flows.
+const ON_FLOWS: Claim = Claim { experiments: &["a-flows"], ..Claim::FORMULA };
+
 /// The tasks of an experiment under settings with semicolons between them, such as `seed=1; stop.steps=100`.
 fn tasks(lab: &Lab, experiment: &str, settings: &str) -> Result<Vec<Task>, ClaimError> {
     lab.tasks(experiment, &settings.split("; ").collect::<Vec<_>>())

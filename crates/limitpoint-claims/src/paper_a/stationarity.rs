@@ -2,7 +2,7 @@
 
 use std::f64::consts::{E, LN_10};
 
-use super::{exponential, flows, named};
+use super::{ON_FLOWS, exponential, flows, named};
 use crate::arithmetic::{angle, distance, larger, smaller};
 use crate::judge::{largest_margin, least_margin};
 use crate::measures::{self, own_norm};
@@ -17,18 +17,16 @@ pub(super) const CLAIMS: [Claim; 6] = [
     Claim {
         id: "A.lemA9",
         statement: "Divided by q_min^{1/L}, the weights are feasible with the least margin exactly 1",
-        experiments: &["a-flows"],
         try_out: feasible,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.lemA11",
         covers: &["A.defA10"],
         statement: "The margin problem satisfies Mangasarian and Fromovitz's qualification: −θ̃ has inner product L with \
                     the gradient of every active constraint 1 − qᵢ",
-        experiments: &["a-flows"],
         try_out: qualification,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.propA13",
@@ -51,9 +49,8 @@ pub(super) const CLAIMS: [Claim; 6] = [
         id: "A.lemA14",
         statement: "∫ (1/β − 1) ‖θ̇‖/‖θ‖ dt ≤ (1/L) ln(γ̃(t₂)/γ̃(t₁)) for all t₁ < t₂ after separation, so that somewhere \
                     between them β is as close to 1 as the lemma says",
-        experiments: &["a-flows"],
         try_out: alignment,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.thm3.4",
