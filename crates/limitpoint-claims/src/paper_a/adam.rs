@@ -42,7 +42,7 @@ pub(super) const CLAIMS: [Claim; 4] = [
         statement: "Adam is eq. 75 with its bias corrections; with β₁ = β₂ = ε = 0 it is sign descent bit for bit, 0/0 \
                     counting as 0",
         experiments: &["a-adam"],
-        try_out: super::adam_update::update_rule,
+        try_out: super::updates::adam,
         ..Claim::FORMULA
     },
 ];
@@ -51,11 +51,9 @@ pub(super) const CLAIMS: [Claim; 4] = [
 const VISIBLE: f64 = 0.05;
 
 fn two_phases(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let mut outcome = Outcome::default();
-    let runs = Runs::get(lab)?;
+    let (mut outcome, runs) = (Outcome::default(), Runs::get(lab)?);
     outcome.note(format!("Data: {}. γ1 is the margin by ℓ∞ norm, γ2 that by ℓ2 norm.", runs.images));
-    let trouble = runs.all.iter().filter(|run| !run.course.end.reason.is_healthy()).count();
-    outcome.at_most(format!("runs that ended in trouble, of {}", runs.all.len()), trouble as f64, 0.0);
+    runs.check_ends(&mut outcome);
     for sign in runs.of(Leg::Flow, Who::Sign) {
         check_flow(&runs, sign, &mut outcome);
     }
@@ -65,18 +63,13 @@ fn two_phases(lab: &Lab) -> Result<Outcome, ClaimError> {
         ("momentum (0.9, 0.99), short steps", Leg::Short, (0.9, 0.99), &EPSILONS[..3], VISIBLE),
     ] {
         let seen = switches(&runs, leg, memory, epsilons);
-        let falls = seen.iter().map(|(_, phases)| phases.fall);
         let what = format!("{words}: least fall of γ1 after its maximum, {} runs", seen.len());
-        outcome.smallest(what, falls, visible);
-        let rises = seen.iter().map(|(_, phases)| phases.rise);
-        outcome.smallest(format!("{words}: least rise of γ2 from there on"), rises, visible);
+        outcome.smallest(what, seen.iter().map(|(_, phases)| phases.fall), visible);
+        let what = format!("{words}: least rise of γ2 from there on");
+        outcome.smallest(what, seen.iter().map(|(_, phases)| phases.rise), visible);
         let found = slope(&loss_by_epsilon(&seen));
-        outcome.push(
-            format!("{words}: slope of ln L at the maximum of γ1 on ln ε"),
-            "between 0.5 and 1.5",
-            format!("{found:.3}"),
-            (0.5..=1.5).contains(&found),
-        );
+        let what = format!("{words}: slope of ln L at the maximum of γ1 on ln ε");
+        outcome.push(what, "between 0.5 and 1.5", format!("{found:.3}"), (0.5..=1.5).contains(&found));
     }
     check_momentum(&runs, &mut outcome);
     describe(&runs, &mut outcome);
@@ -87,27 +80,19 @@ fn two_phases(lab: &Lab) -> Result<Outcome, ClaimError> {
 /// The order of margins and the course of γ1 in the flows of one draw of images.
 fn check_flow(runs: &Runs, sign: &Run, outcome: &mut Outcome) {
     let place = sign.place();
-    let here = || runs.all.iter().filter(|run| (run.leg, run.pair, run.seed) == (Leg::Flow, sign.pair, sign.seed));
-    let at_end = |who: Who, name: &str| here().find(|run| run.who == who).map_or(f64::NAN, |run| run.course.last(name));
-    let adam = here().find(|run| run.who == Who::forgetful(1e-8));
+    let first = Phases::of(&sign.course).peak;
+    let adam = runs.beside(sign, Leg::Flow, Who::forgetful(1e-8));
     let adam = adam.map_or(f64::NAN, |run| at_loss(&run.course, -4.0));
-    let (phases, last) = (Phases::of(&sign.course), at_end(Who::Gradient, "γ1"));
-    let first = phases.peak;
-    outcome.push(
-        format!("{place}: γ1 of SD, of Adam with ε = 1e-8 at L = 1e-4, of GD"),
-        "falling",
-        format!("{first:.4}, {adam:.4}, {last:.4}"),
-        first > adam && adam > last,
-    );
-    let own = at_end(Who::Gradient, "γ2");
-    let others = here().filter(|run| run.who != Who::Gradient);
+    let gradient = runs.beside(sign, Leg::Flow, Who::Gradient);
+    let [last, own] = ["γ1", "γ2"].map(|name| gradient.map_or(f64::NAN, |run| run.course.last(name)));
+    let what = format!("{place}: γ1 of SD, of Adam with ε = 1e-8 at L = 1e-4, of GD");
+    let measured = format!("{first:.4}, {adam:.4}, {last:.4}");
+    outcome.push(what, "falling", measured, first > adam && adam > last);
+    let here = runs.all.iter().filter(|run| (run.who.0, run.pair, run.seed) == (Leg::Flow, sign.pair, sign.seed));
+    let others = here.filter(|run| run.who.1 != Who::Gradient);
     let best = others.map(|run| run.course.last("γ2")).fold(0.0, larger);
-    outcome.push(
-        format!("{place}: γ2 of GD at L = 1e-300, and the largest of the others"),
-        "GD's is larger",
-        format!("{own:.4}, {best:.4}"),
-        own > best,
-    );
+    let what = format!("{place}: γ2 of GD at L = 1e-300, and the largest of the others");
+    outcome.push(what, "GD's is larger", format!("{own:.4}, {best:.4}"), own > best);
 }
 
 fn sign_descent_keeps_its_margin(lab: &Lab) -> Result<Outcome, ClaimError> {
@@ -160,9 +145,9 @@ fn check_momentum(runs: &Runs, outcome: &mut Outcome) {
 
 /// The mean fall of ln L per step in the second half of a run.
 fn speed(run: &Series) -> f64 {
-    let (end, u) = (run.last("step"), run.last("u"));
-    let half = run.rows(["step", "u"]).into_iter().find(|[step, _]| 2.0 * step >= end).unwrap_or([f64::NAN; 2]);
-    (u - half[1]) / (end - half[0])
+    let end = run.last("step");
+    let [step, u] = ["step", "u"].map(|name| run.value_where(name, "step", |step| 2.0 * step >= end));
+    (run.last("u") - u) / (end - step)
 }
 
 fn describe(runs: &Runs, outcome: &mut Outcome) {
@@ -187,25 +172,20 @@ fn describe(runs: &Runs, outcome: &mut Outcome) {
     }
     for run in runs.of(Leg::Constant, Who::Sign) {
         let (course, phases) = (&run.course, Phases::of(&run.course));
+        let (steps, end, early) = (course.last("step"), -course.last("u") / LN_10, at_loss(course, -7.0));
+        let (most, depth, last) = (phases.peak, phases.decades(), course.last("γ1"));
         outcome.note(format!(
-            "{}: at the constant rate SD needs {} steps to L = 1e{:.0}; γ1 is {:.1} at L = 1e-7, at most {:.1} (at L = \
-             1e{:.0}), {:.1} at the end: steps of one length move margins by ever more as the weights grow.",
+            "{}: at the constant rate SD needs {steps} steps to L = 1e{end:.0}; γ1 is {early:.1} at L = 1e-7, at most \
+             {most:.1} (at L = 1e{depth:.0}), {last:.1} at the end: steps of one length move margins by ever more as \
+             the weights grow.",
             run.place(),
-            course.last("step"),
-            -course.last("u") / LN_10,
-            at_loss(course, -7.0),
-            phases.peak,
-            phases.decades(),
-            course.last("γ1"),
         ));
     }
-    let accuracy =
-        |who| mean(&runs.of(Leg::Flow, who).map(|run| 100.0 * run.course.last("test_accuracy")).collect::<Vec<_>>());
+    let [gradient, sign, adam] = [Who::Gradient, Who::Sign, Who::forgetful(1e-8)].map(|who| {
+        mean(&runs.of(Leg::Flow, who).map(|run| 100.0 * run.course.last("test_accuracy")).collect::<Vec<_>>())
+    });
     outcome.note(format!(
-        "Mean test accuracy at L = 1e-300: GD {:.1} %, SD {:.1} %, Adam with ε = 1e-8 {:.1} %.",
-        accuracy(Who::Gradient),
-        accuracy(Who::Sign),
-        accuracy(Who::forgetful(1e-8))
+        "Mean test accuracy at L = 1e-300: GD {gradient:.1} %, SD {sign:.1} %, Adam with ε = 1e-8 {adam:.1} %.",
     ));
     outcome.note(
         "The paper's losses end at 1e-7. A constant rate cannot go much deeper with ε > 0, where L falls like 1/t; the \
@@ -221,7 +201,7 @@ fn figures(runs: &Runs, outcome: &mut Outcome) {
         let digits = format!("{} vs {}", pair[0], pair[1]);
         let draw = |mut sketch: Sketch, leg: Leg, whos: &[Who], curve: &dyn Fn(&Series) -> Vec<[f64; 2]>| {
             for run in whos.iter().filter_map(|who| runs.of(leg, *who).find(|run| run.pair == pair)) {
-                sketch = sketch.curve(run.who.name(), curve(&run.course));
+                sketch = sketch.curve(run.who.1.name(), curve(&run.course));
             }
             sketch
         };
@@ -257,18 +237,14 @@ fn figures(runs: &Runs, outcome: &mut Outcome) {
 }
 
 fn printed_phases(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let mut outcome = Outcome::default();
-    let runs = Runs::get(lab)?;
+    let (mut outcome, runs) = (Outcome::default(), Runs::get(lab)?);
     for (words, leg) in [("constant rate", Leg::Constant), ("flow", Leg::Flow)] {
         for run in runs.of(leg, Who::forgetful(1e-4)) {
             let Some(other) = runs.beside(run, leg, Who::forgetful(1e-8)) else { continue };
+            let what = format!("{}, {words}: where γ1 is largest with ε = 1e-4 and with ε = 1e-8", run.place());
             let [a, b] = [run, other].map(|run| Phases::of(&run.course));
-            outcome.push(
-                format!("{}, {words}: where γ1 is largest with ε = 1e-4 and with ε = 1e-8", run.place()),
-                "with ε = 1e-4 after more steps",
-                format!("step {} at L = 1e{:.1}, step {} at L = 1e{:.1}", a.step, a.decades(), b.step, b.decades()),
-                a.step > b.step,
-            );
+            let [first, second] = [&a, &b].map(|seen| format!("step {} at L = 1e{:.1}", seen.step, seen.decades()));
+            outcome.push(what, "with ε = 1e-4 after more steps", format!("{first}, {second}"), a.step > b.step);
         }
     }
     for run in runs.of(Leg::Constant, Who::Adam { memory: (0.9, 0.99), epsilon: 0.0 }) {

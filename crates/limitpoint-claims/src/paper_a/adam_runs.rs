@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
-use super::images::{images, separated};
+use super::images::{self, separated};
+use super::tasks;
 use crate::{ClaimError, Lab, Series};
 use limitpoint::experiments::Task;
 use limitpoint::norms::NormSpec;
@@ -47,16 +46,6 @@ impl Who {
         Self::Adam { memory: (0.0, 0.0), epsilon }
     }
 
-    fn text(self) -> String {
-        match self {
-            Self::Gradient => "gradient".into(),
-            Self::Sign => "steepest(norm=linf, scaling=unit)".into(),
-            Self::Adam { memory: (beta1, beta2), epsilon } => {
-                format!("adam(beta1={beta1:?}, beta2={beta2:?}, epsilon={epsilon:e})")
-            }
-        }
-    }
-
     /// For legends and checks.
     pub fn name(self) -> String {
         match self {
@@ -68,14 +57,8 @@ impl Who {
     }
 }
 
-/// One run.
-pub(super) struct Run {
-    pub pair: [usize; 2],
-    pub seed: u64,
-    pub leg: Leg,
-    pub who: Who,
-    pub course: Series,
-}
+pub(super) type Run = images::Run<(Leg, Who)>;
+pub(super) type Runs = images::Runs<(Leg, Who)>;
 
 impl Run {
     /// The pair and the seed, for checks.
@@ -84,17 +67,10 @@ impl Run {
     }
 }
 
-/// All runs.
-pub(super) struct Runs {
-    pub all: Vec<Run>,
-    /// Which images were used.
-    pub images: String,
-}
-
 impl Runs {
     /// Those of one leg by one optimiser.
     pub fn of(&self, leg: Leg, who: Who) -> impl Iterator<Item = &Run> {
-        self.all.iter().filter(move |run| run.leg == leg && run.who == who)
+        self.all.iter().filter(move |run| run.who == (leg, who))
     }
 
     /// The one of these with the pair and the seed of another run.
@@ -104,30 +80,18 @@ impl Runs {
 
     /// Runs everything, or hands out what was run before.
     pub fn get(lab: &Lab) -> Result<Arc<Self>, ClaimError> {
-        lab.once("A.expAdam", || Self::make(lab))
-    }
-
-    fn make(lab: &Lab) -> Result<Self, ClaimError> {
-        let mut plan = Vec::new();
-        let mut name = String::new();
-        for (pair, seeds) in [(PAIRS[0], lab.scales(2, 3, 3)), (PAIRS[1], lab.scales(1, 3, 3))] {
-            for seed in 1..=seeds {
-                let images = images(lab, pair, seed)?;
-                name.clone_from(&images.name);
-                for (leg, who) in programme(lab, seed == 1 && pair == PAIRS[0]) {
-                    plan.push((pair, seed, leg, who, task(lab, seed, leg, who)?, images.clone()));
+        lab.once("A.expAdam", || {
+            let mut plan = Vec::new();
+            for (pair, seeds) in [(PAIRS[0], lab.scales(2, 3, 3)), (PAIRS[1], lab.scales(1, 3, 3))] {
+                for seed in 1..=seeds {
+                    for (leg, who) in programme(lab, seed == 1 && pair == PAIRS[0]) {
+                        plan.push((pair, seed, (leg, who), task(lab, seed, leg, who)?));
+                    }
                 }
             }
-        }
-        let all = plan
-            .into_par_iter()
-            .map(|(pair, seed, leg, who, task, images)| {
-                let norms = [(["γ1", "soft γ1"], NormSpec::Linf), (["γ2", "soft γ2"], NormSpec::L2)];
-                let course = images.follow(lab, &task, &norms, 40)?;
-                Ok(Run { pair, seed, leg, who, course })
-            })
-            .collect::<Result<_, ClaimError>>()?;
-        Ok(Self { all, images: name })
+            let norms = [(["γ1", "soft γ1"], NormSpec::Linf), (["γ2", "soft γ2"], NormSpec::L2)];
+            Self::make(lab, plan, &norms, 40)
+        })
     }
 }
 
@@ -163,15 +127,16 @@ pub(super) fn task(lab: &Lab, seed: u64, leg: Leg, who: Who) -> Result<Task, Cla
         (Leg::Fine, _) => ("flow-resolved(resolution=0.02)", -300, 1_000_000),
         (Leg::Short, _) => ("flow-resolved(resolution=0.004)", lab.scales(-9, -7, -7), 20_000),
     };
-    let overrides = [
-        format!("optimiser={}", who.text()),
-        format!("schedule={schedule}"),
-        format!("seed={seed}"),
-        format!("model.widths=[{width}]"),
-        format!("stop.log10_loss={decades}"),
-        format!("stop.steps={steps}"),
-    ];
-    Ok(lab.tasks("a-adam", &overrides)?.remove(0))
+    let optimiser = match who {
+        Who::Gradient => "gradient".into(),
+        Who::Sign => "steepest(norm=linf, scaling=unit)".into(),
+        Who::Adam { memory: (beta1, beta2), epsilon } => {
+            format!("adam(beta1={beta1:?}, beta2={beta2:?}, epsilon={epsilon:e})")
+        }
+    };
+    let course = format!("schedule={schedule}; stop.log10_loss={decades}; stop.steps={steps}");
+    let settings = format!("optimiser={optimiser}; {course}; seed={seed}; model.widths=[{width}]");
+    Ok(tasks(lab, "a-adam", &settings)?.remove(0))
 }
 
 /// The largest γ1 of a separated network, and what came after it; all NaN if it never separates the data, so that no

@@ -1,14 +1,16 @@
-//! Pairs of digits, and what is seen of a network that learns to tell them apart.
+//! Pairs of digits, and what is seen of networks that learn to tell them apart.
 
 use std::f64::consts::LN_10;
 use std::sync::Arc;
+
+use rayon::prelude::*;
 
 use limitpoint::data::{DataSpec, DataSplit, Dataset, Digits, ImageFolder};
 use limitpoint::experiments::Task;
 use limitpoint::norms::NormSpec;
 use limitpoint::numeric::Streams;
 
-use crate::{ClaimError, Columns, Lab, Moments, Series, measures};
+use crate::{ClaimError, Columns, Lab, Moments, Outcome, Series, measures};
 
 /// Test images that accuracy is estimated on.
 const TEST_COUNT: usize = 400;
@@ -23,25 +25,55 @@ pub(super) struct Images {
 
 impl Images {
     /// A task that trains on these images, and the images.
-    pub fn bind(&self, task: &Task) -> (Task, Dataset) {
-        let mut task = task.clone();
+    pub fn bind(&self, mut task: Task) -> (Task, &Dataset) {
         task.recipe.data = self.spec.clone();
-        (task, self.split.train.clone())
+        (task, &self.split.train)
     }
+}
 
-    /// A run on these images: besides [`measures::basics`], accuracies and the margin and soft margin by each norm,
-    /// under these names.
-    pub fn follow(
-        &self,
+/// A run on one draw of images.
+pub(super) struct Run<Who> {
+    pub pair: [usize; 2],
+    pub seed: u64,
+    pub who: Who,
+    pub course: Series,
+}
+
+/// Runs on several draws of images.
+pub(super) struct Runs<Who> {
+    pub all: Vec<Run<Who>>,
+    /// Which images were used.
+    pub images: String,
+}
+
+impl<Who: Send> Runs<Who> {
+    /// The runs of a plan: pair, seed, who trains and its task. Besides [`measures::basics`] they have accuracies and
+    /// the margin and soft margin by each norm, under these names.
+    pub fn make(
         lab: &Lab,
-        task: &Task,
+        plan: Vec<([usize; 2], u64, Who, Task)>,
         norms: &[([&'static str; 2], NormSpec)],
         per_decade: u32,
-    ) -> Result<Series, ClaimError> {
-        let (task, _) = self.bind(task);
-        let mut columns: Vec<Columns> = vec![measures::basics(), measures::accuracy(), measures::test_accuracy()];
-        columns.extend(norms.iter().map(|(names, norm)| measures::margins(norm.clone()).named(*names)));
-        lab.series_on(&task, &self.split, Moments::per_decade(per_decade), columns)
+    ) -> Result<Self, ClaimError> {
+        let mut drawn = Vec::new();
+        for (pair, seed, who, task) in plan {
+            drawn.push((pair, seed, who, task, images(lab, pair, seed)?));
+        }
+        let name = drawn.last().map_or(String::new(), |last| last.4.name.clone());
+        let follow = |(pair, seed, who, task, images): (_, _, _, _, Arc<Images>)| {
+            let mut columns: Vec<Columns> = vec![measures::basics(), measures::accuracy(), measures::test_accuracy()];
+            columns.extend(norms.iter().map(|(names, norm)| measures::margins(norm.clone()).named(*names)));
+            let (task, _) = images.bind(task);
+            let course = lab.series_on(&task, &images.split, Moments::per_decade(per_decade), columns)?;
+            Ok(Run { pair, seed, who, course })
+        };
+        Ok(Self { all: drawn.into_par_iter().map(follow).collect::<Result<_, ClaimError>>()?, images: name })
+    }
+
+    /// That none ended in trouble.
+    pub fn check_ends(&self, outcome: &mut Outcome) {
+        let trouble = self.all.iter().filter(|run| !run.course.end.reason.is_healthy()).count();
+        outcome.at_most(format!("runs that ended in trouble, of {}", self.all.len()), trouble as f64, 0.0);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Proposition B.6 and equation (74): how close to stationarity a point is, as a Bregman divergence.
 
-use super::flows::{exponential, flows};
+use super::{ON_FLOWS, exponential, flows};
 use crate::arithmetic::{larger, smaller};
 use crate::measures::{self, own_norm};
 use crate::{Claim, ClaimError, Lab, Moments, Outcome};
@@ -12,18 +12,16 @@ pub(super) const CLAIMS: [Claim; 2] = [
         covers: &["A.defB1", "A.propB2", "A.lemB3", "A.defB4"],
         statement: "The Bregman divergence between dual and primal vector equals ‖θ̃‖²(1 − β) for every choice of \
                     subgradient, and is at most γ̃(t₀)^{−2/L}(1 − β)",
-        experiments: &["a-flows"],
         try_out: proximity,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.eq74",
         covers: &["A.fig4"],
         statement: "The least ε for which some multipliers give divergence ≤ ε and slack ≤ ε is at most what the paper's \
                     multipliers give, and its running minimum falls along the flow",
-        experiments: &["a-flows"],
         try_out: measure,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
 ];
 

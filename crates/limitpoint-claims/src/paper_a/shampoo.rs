@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
-use super::images::{Images, by_loss, by_step, images, positive, separated};
+use super::images::{self, by_loss, by_step, positive, separated};
+use super::tasks;
 use crate::outcome::decimals;
 use crate::{Claim, ClaimError, Lab, Outcome, Series, Sketch};
 use limitpoint::experiments::Task;
@@ -32,7 +31,7 @@ pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
         id: "A.shampoo",
         statement: "L^−¼ G R^−¼ with L = GGᵀ and R = GᵀG is UVᵀ, of spectral norm 1, also where G lacks rank",
-        try_out: super::shampoo_update::update_rule,
+        try_out: super::updates::shampoo,
         ..Claim::FORMULA
     },
 ];
@@ -58,54 +57,34 @@ const ADAM: &str = "adam(beta1=0.0, beta2=0.0, epsilon=1e-8)";
 /// ε = 1e-4 is the default of the library that the paper names.
 const WITH_EPSILON: &str = "shampoo(accumulate=true, epsilon=1e-4)";
 
-/// Runs from all seeds, each on its draw of images.
-struct Runs {
-    all: Vec<(&'static str, Series)>,
-    images: String,
+/// A programme for all seeds, each on its draw of images.
+type Plan = Vec<([usize; 2], u64, &'static str, Task)>;
+
+fn plan(lab: &Lab, programme: &[(&'static str, &str, &str)], more: &str) -> Result<Plan, ClaimError> {
+    let (mut plan, width) = (Vec::new(), lab.scales(32, 128, 128));
+    for seed in SEEDS {
+        for (who, optimiser, schedule) in programme {
+            let steps = if *schedule == FLOW { 5_000 } else { lab.scales(300, 200, 2_000) };
+            let course = format!("schedule={schedule}; stop.log10_loss=-6; stop.steps={steps}; {more}");
+            let settings = format!("optimiser={optimiser}; seed={seed}; model.widths=[{width}]; {course}");
+            plan.push(([3, 6], seed, *who, tasks(lab, "a-shampoo", &settings)?.remove(0)));
+        }
+    }
+    Ok(plan)
 }
 
-type Norms = [([&'static str; 2], NormSpec)];
+type Runs = images::Runs<&'static str>;
 
 impl Runs {
     /// The runs of section 4.3.
     fn get(lab: &Lab) -> Result<Arc<Self>, ClaimError> {
         let norms = [(["γσ", "soft γσ"], NormSpec::Spectral), (["γ1", "soft γ1"], NormSpec::Linf)];
-        lab.once("A.expShampoo", || Self::make(lab, &PROGRAMME, &[], &norms, 30))
-    }
-
-    fn make(
-        lab: &Lab,
-        programme: &[(&'static str, &str, &str)],
-        more: &[String],
-        norms: &Norms,
-        per_decade: u32,
-    ) -> Result<Self, ClaimError> {
-        let (mut name, mut plan) = (String::new(), Vec::new());
-        for seed in SEEDS {
-            let images = images(lab, [3, 6], seed)?;
-            name.clone_from(&images.name);
-            for (who, optimiser, schedule) in programme {
-                let mut overrides = vec![
-                    format!("optimiser={optimiser}"),
-                    format!("schedule={schedule}"),
-                    format!("seed={seed}"),
-                    format!("model.widths=[{}]", lab.scales(32, 128, 128)),
-                    "stop.log10_loss=-6".to_owned(),
-                    format!("stop.steps={}", if *schedule == FLOW { 5_000 } else { lab.scales(300, 200, 2_000) }),
-                ];
-                overrides.extend_from_slice(more);
-                plan.push((*who, lab.tasks("a-shampoo", &overrides)?.remove(0), images.clone()));
-            }
-        }
-        let follow =
-            |(who, task, images): (_, Task, Arc<Images>)| Ok((who, images.follow(lab, &task, norms, per_decade)?));
-        let all = plan.into_par_iter().map(follow).collect::<Result<_, ClaimError>>()?;
-        Ok(Self { all, images: name })
+        lab.once("A.expShampoo", || Self::make(lab, plan(lab, &PROGRAMME, "model.frozen=[2]")?, &norms, 30))
     }
 
     /// The runs of one, in the order of the seeds.
     fn of(&self, who: &str) -> impl Iterator<Item = &Series> {
-        self.all.iter().filter(move |run| run.0 == who).map(|run| &run.1)
+        self.all.iter().filter(move |run| run.who == who).map(|run| &run.course)
     }
 
     /// The final margin of one, for all seeds.
@@ -115,8 +94,7 @@ impl Runs {
 
     /// Compares the final γσ of two over all seeds.
     fn compare(&self, who: &str, other: &str, at_least: usize, outcome: &mut Outcome) {
-        let what = format!("γσ of {who} above that of {other}");
-        self.wins(what, "γσ", [who, other], at_least, outcome);
+        self.wins(format!("γσ of {who} above that of {other}"), "γσ", [who, other], at_least, outcome);
     }
 
     /// For how many seeds a margin of one ends above that of another.
@@ -129,11 +107,9 @@ impl Runs {
 }
 
 fn spectral_margins(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let mut outcome = Outcome::default();
-    let runs = Runs::get(lab)?;
+    let (mut outcome, runs) = (Outcome::default(), Runs::get(lab)?);
     outcome.note(format!("Data: {}; 3 vs 6, second layer frozen. Flows end at L = 1e-6.", runs.images));
-    let trouble = runs.all.iter().filter(|run| !run.1.end.reason.is_healthy()).count();
-    outcome.at_most(format!("runs that ended in trouble, of {}", runs.all.len()), trouble as f64, 0.0);
+    runs.check_ends(&mut outcome);
     for who in ["spectral descent", "Shampoo without memory", "Muon"] {
         runs.compare(who, "GD", 5, &mut outcome);
         runs.compare(who, "Adam", 5, &mut outcome);
@@ -160,8 +136,8 @@ fn hybrid(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
     };
     let cases =
         [("hybrid", "muon(others=sign)", FLOW), ("GD", "gradient", FLOW), ("SD", "sign", FLOW), ("Muon", "muon", FLOW)];
-    let more = ["model.frozen=[]".to_owned(), "stop.steps=20000".to_owned()];
-    let runs = Runs::make(lab, &cases, &more, &[(["margin", "soft margin"], own)], 20)?;
+    let plan = plan(lab, &cases, "model.frozen=[]; stop.steps=20000")?;
+    let runs = Runs::make(lab, plan, &[(["margin", "soft margin"], own)], 20)?;
     for (other, ..) in &cases[1..] {
         let what = format!("both layers learn: margin by max(σ₁, ℓ∞) of Muon with sign descent above that of {other}");
         runs.wins(what, "margin", ["hybrid", other], 5, outcome);
@@ -194,8 +170,7 @@ fn figures(runs: &Runs, outcome: &mut Outcome) {
 }
 
 fn with_memory(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let mut outcome = Outcome::default();
-    let runs = Runs::get(lab)?;
+    let (mut outcome, runs) = (Outcome::default(), Runs::get(lab)?);
     runs.compare("Shampoo, ε = 1e-4", "GD", 5, &mut outcome);
     runs.compare("Shampoo", "GD", 5, &mut outcome);
     let both = runs.margins("Shampoo, ε = 1e-4", "γσ").into_iter().zip(runs.margins("spectral descent", "γσ"));

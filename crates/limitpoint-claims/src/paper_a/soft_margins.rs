@@ -2,7 +2,7 @@
 
 use limitpoint::losses::LossSpec;
 
-use super::flows::{all, exponential, flows};
+use super::{ON_FLOWS, all, exponential, flows};
 use crate::arithmetic::{larger, largest_fall, smaller};
 use crate::steepest::separated;
 use crate::{Claim, ClaimError, Lab, Outcome, Series, Sketch};
@@ -14,9 +14,8 @@ pub(super) const CLAIMS: [Claim; 5] = [
         statement: "After separation the soft margin per the algorithm's own norm never falls along a steepest flow, and \
                     grows at least as fast as the theorem's lower bound, which is never negative; six norms, two and \
                     three layers",
-        experiments: &["a-flows"],
         try_out: monotony,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.thmA18",
@@ -29,24 +28,21 @@ pub(super) const CLAIMS: [Claim; 5] = [
     Claim {
         id: "A.rem3.2",
         statement: "The negative control: soft margins per other norms do fall on the way",
-        experiments: &["a-flows"],
         try_out: other_norms,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.lemA7",
         covers: &["A.corA8"],
         statement: "(q_min − ln N)/‖θ‖^L ≤ soft margin ≤ q_min/‖θ‖^L at every step, so that both have the same limit",
-        experiments: &["a-flows"],
         try_out: softness,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.eq13",
         statement: "The margins per ℓ∞, ℓ2 and ℓ1 norm are ordered like the norms, each within a factor p^{L/2} of the next",
-        experiments: &["a-flows"],
         try_out: order,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
 ];
 

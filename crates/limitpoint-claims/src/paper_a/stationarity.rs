@@ -1,32 +1,32 @@
 //! Proposition A.13, Lemmas A.9, A.11 and A.14, Theorem 3.4: directions tend to KKT points.
 
-use super::flows::{exponential, flows};
-use crate::arithmetic::{angle, larger, smaller};
+use std::f64::consts::{E, LN_10};
+
+use super::{ON_FLOWS, exponential, flows, named};
+use crate::arithmetic::{angle, distance, larger, smaller};
 use crate::judge::{largest_margin, least_margin};
 use crate::measures::{self, own_norm};
 use crate::steepest::separated;
 use crate::{Claim, ClaimError, Lab, Moments, Outcome, Series, Sketch};
 use limitpoint::certificates::{PolishSettings, polish};
 use limitpoint::experiments::{RunError, Task};
-use limitpoint::linalg::{add_scaled, dot};
-use limitpoint::numeric::Streams;
+use limitpoint::linalg::{add_scaled, dot, max_abs};
+use limitpoint::numeric::{LogScaled, Streams};
 
 pub(super) const CLAIMS: [Claim; 6] = [
     Claim {
         id: "A.lemA9",
         statement: "Divided by q_min^{1/L}, the weights are feasible with the least margin exactly 1",
-        experiments: &["a-flows"],
         try_out: feasible,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.lemA11",
         covers: &["A.defA10"],
         statement: "The margin problem satisfies Mangasarian and Fromovitz's qualification: −θ̃ has inner product L with \
                     the gradient of every active constraint 1 − qᵢ",
-        experiments: &["a-flows"],
         try_out: qualification,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.propA13",
@@ -49,9 +49,8 @@ pub(super) const CLAIMS: [Claim; 6] = [
         id: "A.lemA14",
         statement: "∫ (1/β − 1) ‖θ̇‖/‖θ‖ dt ≤ (1/L) ln(γ̃(t₂)/γ̃(t₁)) for all t₁ < t₂ after separation, so that somewhere \
                     between them β is as close to 1 as the lemma says",
-        experiments: &["a-flows"],
         try_out: alignment,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "A.thm3.4",
@@ -65,8 +64,9 @@ pub(super) const CLAIMS: [Claim; 6] = [
     },
 ];
 
-/// θ̃ = θ/q_min^{1/L}, the margins there and their gradients.
+/// q_min at θ; θ̃ = θ/q_min^{1/L}, the margins there and their gradients.
 struct Rescaled {
+    least: f64,
     point: Vec<f64>,
     margins: Vec<f64>,
     gradients: Vec<Vec<f64>>,
@@ -83,9 +83,9 @@ fn rescaled(lab: &Lab, flow: &Series) -> Result<Rescaled, ClaimError> {
     objective.forward(&point);
     let margins = objective.margins().to_vec();
     let jacobian = objective.tangents()?.per_example_gradients(&point, 0);
-    let signs = end.data.signs().unwrap_or_default();
-    let gradients = (0..margins.len()).map(|n| jacobian.row(n).iter().map(|x| signs[n] * x).collect()).collect();
-    Ok(Rescaled { point, margins, gradients })
+    let signs = end.data.signs().unwrap_or_default().iter().enumerate();
+    let gradients = signs.map(|(n, sign)| jacobian.row(n).iter().map(|x| sign * x).collect()).collect();
+    Ok(Rescaled { least, point, margins, gradients })
 }
 
 fn feasible(lab: &Lab) -> Result<Outcome, ClaimError> {
@@ -100,7 +100,7 @@ fn feasible(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn qualification(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, flows) = (Outcome::default(), flows(lab)?);
     for flow in exponential(&flows) {
-        let Rescaled { point, margins, gradients } = rescaled(lab, flow)?;
+        let Rescaled { point, margins, gradients, .. } = rescaled(lab, flow)?;
         // ⟨−θ̃, ∇(1 − q)⟩ = ⟨θ̃, ∇q⟩ = L q
         let rows = margins.iter().zip(&gradients);
         let apart = rows.map(|(q, row)| (dot(&point, row) - flow.degree * q).abs() / flow.degree);
@@ -114,7 +114,7 @@ fn qualification(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn multipliers(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, flows) = (Outcome::default(), flows(lab)?);
     for flow in exponential(&flows) {
-        let factor = std::f64::consts::E * flow.degree * flow.first("soft_margin").powf(2.0 / flow.degree);
+        let factor = E * flow.degree * flow.first("soft_margin").powf(2.0 / flow.degree);
         let bound = |u: f64| (flow.margins as f64 - 1.0) / (factor * u);
         let shares = flow.map(["slack", "u"], |[slack, u]| slack / bound(u));
         outcome.largest(format!("{}: slack over its bound, largest", flow.what), shares, 1.0).by_theory();
@@ -138,13 +138,11 @@ fn multipliers(lab: &Lab) -> Result<Outcome, ClaimError> {
 /// ‖Σ λᵢ ∇qᵢ(θ̃) + ‖θ‖ g/(q_min^{1/L} ‖g‖_*)‖_∞ over its size, at the end of a flow, with λ in plain numbers as
 /// printed.
 fn dual_vector(lab: &Lab, flow: &Series) -> Result<f64, ClaimError> {
-    let Rescaled { point, margins, gradients } = rescaled(lab, flow)?;
-    let end = &flow.end;
+    let (Rescaled { least, point, margins, gradients }, end) = (rescaled(lab, flow)?, &flow.end);
     let mut objective = lab.objective(&end.task, &end.data)?;
     let mut norm = own_norm(&end.task).build(objective.layout())?;
-    let mut gradient = limitpoint::numeric::LogScaled::zeros(point.len());
+    let mut gradient = LogScaled::zeros(point.len());
     objective.forward(&end.params).backward(&end.params, &mut gradient);
-    let least = objective.margins().iter().copied().fold(f64::INFINITY, smaller);
     let (size, dual) = (norm.value(&end.params), norm.dual(&gradient.direction));
     let root = least.powf(1.0 / flow.degree);
     let expected: Vec<f64> = gradient.direction.iter().map(|g| -size * g / (root * dual)).collect();
@@ -154,8 +152,7 @@ fn dual_vector(lab: &Lab, flow: &Series) -> Result<f64, ClaimError> {
         let weight = (-q * least - end.log_loss).exp() / dual;
         add_scaled(&mut found, size * least.powf(1.0 - 2.0 / flow.degree) * weight, row);
     }
-    let worst = found.iter().zip(&expected).fold(0.0, |worst, (a, b)| larger(worst, (a - b).abs()));
-    Ok(worst / limitpoint::linalg::max_abs(&expected))
+    Ok(distance(&found, &expected) / max_abs(&expected))
 }
 
 /// Residuals with exact and with loose ties, and the gap, at the end of the run that contradicts the printed proposition.
@@ -167,10 +164,8 @@ fn counterexample(lab: &Lab) -> Result<Series, ClaimError> {
 }
 
 fn printed_residual(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let mut outcome = Outcome::default();
-    outcome
-        .at_most("residual at ln L = −2000 on a single example", counterexample(lab)?.last("residual"), 1e-2)
-        .by_theory();
+    let (mut outcome, found) = (Outcome::default(), counterexample(lab)?.last("residual"));
+    outcome.at_most("residual at ln L = −2000 on a single example", found, 1e-2).by_theory();
     outcome.note(
         "An exact counterexample: in ℓ1 with the one example (1, 0.3) and the start (0, −1) only the first weight moves, and at \
          (s, −1) the residual is 1.3 (s + 1)/(s − 0.3), never below 1.3, although the limit is a KKT point.",
@@ -202,37 +197,25 @@ fn alignment(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn limits(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let depth: i32 = lab.choose(-217, -2172);
-    let overrides = [
-        "data.count=12".to_owned(),
-        "schedule=flow-resolved(resolution=0.05)".to_owned(),
-        format!("stop.log10_loss={depth}"),
-        "stop.steps=1000000".to_owned(),
-        format!("seeds=0..{}", lab.choose(0, 2)),
-    ];
+    let (stop, seeds) = (format!("stop.log10_loss={depth}"), format!("seeds=0..{}", lab.choose(0, 2)));
+    let overrides = ["data.count=12", "schedule=flow-resolved(resolution=0.05)", &stop, "stop.steps=1000000", &seeds];
     let tasks = lab.tasks_of("a-flows", &overrides, &["l1", "l2", "linf", "spectral"])?;
-    let named = |task: Task| (format!("{}, seed {}", task.label.optimiser, task.label.seed), task);
     let columns = |task: &Task| vec![measures::basics(), measures::kkt(own_norm(task))];
-    let half_way = (f64::from(-depth) * std::f64::consts::LN_10).sqrt();
+    let half_way = (f64::from(-depth) * LN_10).sqrt();
     let moments = Moments::every(20).below(-1.0).points_at([half_way]);
-    let seen = lab.all_series(tasks.into_iter().map(named).collect(), moments, columns)?;
     let mut sketch = Sketch::new("a-alignment", "How far β is from 1, least so far", "ln 1/L", "1 − β");
     sketch = sketch.logarithmic(true, true);
-    for flow in &seen {
-        let (name, end) = (&flow.what, flow.last("u"));
-        let mut least = f64::INFINITY;
-        let so_far: Vec<[f64; 2]> = flow
-            .rows(["u", "alignment"])
-            .into_iter()
-            .map(|[u, beta]| {
-                least = smaller(least, 1.0 - beta);
-                [u, least]
-            })
-            .collect();
+    for flow in lab.all_series(tasks.into_iter().map(named).collect(), moments, columns)? {
+        let (name, end, mut least) = (&flow.what, flow.last("u"), f64::INFINITY);
+        let mut so_far = flow.curve("u", "alignment", 1);
+        for row in &mut so_far {
+            least = smaller(least, 1.0 - row[1]);
+            row[1] = least;
+        }
         let until = |u: f64| so_far.iter().take_while(|row| row[0] <= u).last().map_or(f64::NAN, |row| row[1]);
         let (early, late) = (until(end.sqrt()), until(f64::INFINITY));
         // the flow is too slow to be there: go to the limit point that its weights lead to, and judge that
-        let (run, norm) = (&flow.end, own_norm(&flow.end.task));
-        let settings = PolishSettings::default();
+        let (run, norm, settings) = (&flow.end, own_norm(&flow.end.task), PolishSettings::default());
         let limit = polish(&run.task.recipe.model, &run.data, &run.params, &norm, &settings).map_err(RunError::from)?;
         let what = format!("{name}: 1 − β at the limit point polished from ln 1/L = {end:.0}");
         outcome.at_most(what, limit.tau_after, 0.02).catalogue_asks("0.02 on the way, at ln 1/L = 10⁴");
@@ -241,9 +224,9 @@ fn limits(lab: &Lab) -> Result<Outcome, ClaimError> {
         outcome.at_most(what, limit.angle / before, 1.0);
         // what is left of the start fades like 1/‖θ‖, and ‖θ‖ grows like (ln 1/L)^{1/L} with L = 3
         let power = (late / early).ln() / end.sqrt().ln();
+        let there = (end.ln() + (0.02 / late).ln() / power) / LN_10;
         outcome.note(format!(
-            "{name}: on the way 1 − β was {late:.3} at least; at this pace it would be 0.02 at ln 1/L = 10^{:.1}.",
-            (end.ln() + (0.02 / late).ln() / power) / std::f64::consts::LN_10
+            "{name}: on the way 1 − β was {late:.3} at least; at this pace it would be 0.02 at ln 1/L = 10^{there:.1}.",
         ));
         outcome.near(format!("{name}: power of ln 1/L at which that fell since {:.0}", end.sqrt()), power, -0.33, 0.18);
         let slack = flow.map(["slack", "objective"], |[slack, objective]| slack / objective);
@@ -260,17 +243,15 @@ fn limits(lab: &Lab) -> Result<Outcome, ClaimError> {
     );
     // linear models, where the judge knows the optimum
     // c falls to 0 and its sum diverges, without which sign descent stays a little below the optimum
-    let schedule = "schedule=linear-bound(c=1, decay=0.1)".to_owned();
-    let overrides = [schedule, format!("stop.steps={}", lab.choose(300_000, 3_000_000)), "data.margin=2".to_owned()];
-    let tasks = lab.tasks_of("b-margins", &overrides, &["l1", "l2", "linf", "l43"])?;
-    for end in lab.finish_all(&tasks)? {
+    let stop = format!("stop.steps={}", lab.choose(300_000, 3_000_000));
+    let overrides = ["schedule=linear-bound(c=1, decay=0.1)", &stop, "data.margin=2"];
+    for end in lab.finish_all(&lab.tasks_of("b-margins", &overrides, &["l1", "l2", "linf", "l43"])?)? {
         let spec = own_norm(&end.task);
-        let objective = lab.objective(&end.task, &end.data)?;
         let best = largest_margin(&end.data, &end.task.recipe.model, &spec)?;
-        let least = least_margin(&end.data, &end.params);
-        let own = least / spec.build(objective.layout())?.value(&end.params);
-        let name = format!("linear model, {}: 1 − margin/judge's optimum", end.task.label.optimiser);
-        outcome.at_most(name, 1.0 - own / best.bracket.upper, 1e-3);
+        let size = spec.build_vector(end.params.len())?.value(&end.params);
+        let own = least_margin(&end.data, &end.params) / size;
+        let what = format!("linear model, {}: 1 − margin/judge's optimum", end.task.label.optimiser);
+        outcome.at_most(what, 1.0 - own / best.bracket.upper, 1e-3);
     }
     Ok(outcome)
 }

@@ -11,9 +11,12 @@ use limitpoint::observers::StopReason;
 
 /// The algorithms, with the norm whose margin each raises: γ₁ is the margin per ℓ∞ norm, γ_∞ that per ℓ1 norm.
 pub(super) const ALGORITHMS: [&str; 5] = ["sd", "gd", "cd", "gd-cd", "gd-sd"];
-/// Norms of γ₁, γ₂, γ_∞, and the algorithm that maximises each.
-pub(super) const NORMS: [(NormSpec, &str, &str); 3] =
-    [(NormSpec::Linf, "γ₁", "sd"), (NormSpec::L2, "γ₂", "gd"), (NormSpec::L1, "γ_∞", "cd")];
+/// γ₁, γ₂, γ_∞ and their names in files, their norms, and the algorithm that maximises each.
+pub(super) const NORMS: [(&str, &str, NormSpec, &str); 3] = [
+    ("γ₁", "gamma1", NormSpec::Linf, "sd"),
+    ("γ₂", "gamma2", NormSpec::L2, "gd"),
+    ("γ_∞", "gamma-inf", NormSpec::L1, "cd"),
+];
 /// The scales of initialisation.
 pub(super) const SCALES: [f64; 3] = [0.1, 0.01, 0.001];
 
@@ -84,27 +87,24 @@ fn class(lab: &Lab, experiment: &str, settings: &[String], width: f64, seeds: u6
     let mut tasks = Vec::new();
     for scale in SCALES {
         for algorithm in ALGORITHMS {
-            let mut overrides = settings.to_vec();
-            overrides.push(format!("seeds=0..{}", seeds - 1));
             // the paper divides the first layer's scale by the width for coordinate descent, by d otherwise
-            overrides.push(match algorithm {
+            let start = match algorithm {
                 "cd" => format!("initialiser=uniform(scale={}, fan_in=false)", scale / width),
                 _ => format!("initialiser=uniform(scale={scale})"),
-            });
-            let all = lab.tasks(experiment, &overrides)?;
-            tasks.extend(all.into_iter().filter(|t| t.label.optimiser == algorithm).map(|task| (scale, task)));
+            };
+            let overrides = [settings, &[format!("seeds=0..{}", seeds - 1), start]].concat();
+            tasks.extend(lab.tasks_of(experiment, &overrides, &[algorithm])?.into_iter().map(|task| (scale, task)));
         }
     }
-    tasks.into_par_iter().map(|(scale, task)| teach(lab, scale, &task)).collect()
-}
-
-fn teach(lab: &Lab, scale: f64, task: &Task) -> Result<Student, ClaimError> {
-    let split = lab.data(task)?;
-    let mut columns = vec![measures::basics(), measures::accuracy()];
-    columns.extend(NORMS.map(|(norm, name, _)| measures::margins(norm).named([name, "soft"])));
-    let run = lab.series_on(task, &split, Moments::per_decade(10), columns)?;
-    let test_accuracy = split.test.as_ref().map_or(Ok(f64::NAN), |test| run.end.accuracy(test))?;
-    Ok(Student { scale, run, test_accuracy })
+    let teach = |(scale, task): (f64, Task)| {
+        let split = lab.data(&task)?;
+        let mut columns = vec![measures::basics(), measures::accuracy()];
+        columns.extend(NORMS.map(|(name, _, norm, _)| measures::margins(norm).named([name, "soft"])));
+        let run = lab.series_on(&task, &split, Moments::per_decade(10), columns)?;
+        let test_accuracy = split.test.as_ref().map_or(Ok(f64::NAN), |test| run.end.accuracy(test))?;
+        Ok(Student { scale, run, test_accuracy })
+    };
+    tasks.into_par_iter().map(teach).collect()
 }
 
 /// The runs of one algorithm and scale, in the order of their seeds.
@@ -112,6 +112,11 @@ pub(super) fn of<'a>(students: &'a [Student], algorithm: &str, scale: f64) -> Ve
     let mut own: Vec<&Student> = students.iter().filter(|s| s.algorithm() == algorithm && s.scale == scale).collect();
     own.sort_by_key(|s| s.run.seed());
     own
+}
+
+/// Those of them that separated the data.
+pub(super) fn good<'a>(students: &'a [Student], algorithm: &str, scale: f64) -> Vec<&'a Student> {
+    of(students, algorithm, scale).into_iter().filter(|s| s.separated()).collect()
 }
 
 /// Runs of two algorithms from the same seed and scale, where both separated the data.

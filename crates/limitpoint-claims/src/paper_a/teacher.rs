@@ -1,6 +1,8 @@
 //! Section 4.1, Figures 1 and 5: teacher and student.
 
-use super::students::{ALGORITHMS, NORMS, SCALES, Student, leave_out, of, pairs, settings, sparse_students, students};
+use super::named;
+use super::students::{ALGORITHMS, NORMS, SCALES, Student};
+use super::students::{good, leave_out, of, pairs, settings, sparse_students, students};
 use crate::statistics::{bootstrap_mean, mean, sign_test, spearman};
 use crate::{Claim, ClaimError, Lab, Moments, Outcome, Sketch, measures};
 
@@ -69,24 +71,22 @@ fn training(lab: &Lab) -> Result<Outcome, ClaimError> {
     for algorithm in ALGORITHMS {
         for scale in SCALES {
             let own = of(&students, algorithm, scale);
-            let good = own.iter().filter(|s| s.separated() && s.finished()).count();
-            let name = format!("{algorithm}, α = {scale}: runs that reach perfect training accuracy, of {}", own.len());
+            let fitted = own.iter().filter(|s| s.separated() && s.finished()).count();
+            let what = format!("{algorithm}, α = {scale}: runs that reach perfect training accuracy, of {}", own.len());
             // some examples can end up with no active neuron, and then gradient descent never fits them
             let enough = if algorithm.starts_with("gd") { 0.5 } else { 1.0 };
-            outcome.at_least(name, good as f64, enough * own.len() as f64);
+            outcome.at_least(what, fitted as f64, enough * own.len() as f64);
         }
     }
     // coordinate descent as printed, and with unit steps, at the printed rate and at a tenth of it, and resolved
     let mut tasks = Vec::new();
     let rates = ["constant(rate=0.006)", "constant(rate=0.0006)", "flow-resolved(resolution=0.1)"];
-    for cd in ["coordinate", "steepest(norm=l1, scaling=unit)"] {
-        for schedule in &rates[..if cd == "coordinate" { 3 } else { 2 }] {
-            let mut overrides = settings(lab);
-            overrides.extend([format!("optimiser={cd}"), format!("schedule={schedule}")]);
-            overrides.extend(["stop.steps=20000".to_owned(), "seeds=0..2".to_owned()]);
-            tasks.extend(
-                lab.tasks("a-teacher", &overrides)?.into_iter().map(|task| (format!("{cd}, {schedule}"), task)),
-            );
+    for (cd, rates) in [("coordinate", &rates[..]), ("steepest(norm=l1, scaling=unit)", &rates[..2])] {
+        for schedule in rates {
+            let more = [format!("optimiser={cd}"), format!("schedule={schedule}")];
+            let overrides =
+                [settings(lab), more.to_vec(), vec!["stop.steps=20000".into(), "seeds=0..2".into()]].concat();
+            tasks.extend(lab.tasks("a-teacher", &overrides)?.into_iter().map(named));
         }
     }
     let stuck = lab.all_series(tasks, Moments::last(), |_| vec![measures::accuracy()])?;
@@ -104,9 +104,9 @@ fn training(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn margins(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, students) = (Outcome::default(), students(lab)?);
     leave_out(&students, &mut outcome);
-    for (_, name, winner) in NORMS {
+    for (name, _, _, winner) in NORMS {
         for scale in SCALES {
-            let own = of(&students, winner, scale).into_iter().filter(|s| s.separated());
+            let own = good(&students, winner, scale).into_iter();
             let what = format!("{winner}, α = {scale}: {name} at the end over {name} at separation, least");
             outcome.smallest(what, own.map(|s| s.growth(name)), 1.0).by_theory();
             for rival in ["sd", "gd", "cd"].iter().filter(|rival| **rival != winner) {
@@ -119,11 +119,11 @@ fn margins(lab: &Lab) -> Result<Outcome, ClaimError> {
             }
         }
     }
-    for ((_, name, _), file) in NORMS.iter().zip(FILES) {
+    for (name, file, ..) in NORMS {
         let title = format!("{name} over training, geometric mean over the seeds, α = 0.01");
         let mut sketch = Sketch::new(&format!("a-figure-1-{file}"), &title, "steps", name).logarithmic(true, true);
         for algorithm in ["gd", "cd", "sd"] {
-            let own = of(&students, algorithm, 0.01).into_iter().filter(|s| s.separated());
+            let own = good(&students, algorithm, 0.01).into_iter();
             let curves: Vec<Vec<[f64; 2]>> = own.map(|s| s.run.curve("step", name, 1)).collect();
             let length = curves.iter().map(Vec::len).min().unwrap_or(0);
             let points = (0..length).filter_map(|k| {
@@ -138,9 +138,6 @@ fn margins(lab: &Lab) -> Result<Outcome, ClaimError> {
     Ok(outcome)
 }
 
-/// Names of the margins in files.
-const FILES: [&str; 3] = ["gamma1", "gamma2", "gamma-inf"];
-
 /// ln of a final margin of one over that of another, pair by pair.
 fn gains(pairs: &[(&Student, &Student)], name: &str) -> Vec<f64> {
     pairs.iter().map(|(a, b)| (a.run.last(name) / b.run.last(name)).ln()).collect()
@@ -148,12 +145,8 @@ fn gains(pairs: &[(&Student, &Student)], name: &str) -> Vec<f64> {
 
 /// Differences of test accuracy between two algorithms, seed by seed over all scales, in points.
 fn differences(students: &[Student], a: &str, b: &str) -> Vec<f64> {
-    let mut all = Vec::new();
-    for scale in SCALES {
-        let both = pairs(students, a, b, scale);
-        all.extend(both.iter().map(|(a, b)| 100.0 * (a.test_accuracy - b.test_accuracy)));
-    }
-    all
+    let both = SCALES.iter().flat_map(|scale| pairs(students, a, b, *scale));
+    both.map(|(a, b)| 100.0 * (a.test_accuracy - b.test_accuracy)).collect()
 }
 
 /// The order of test accuracies, seed by seed over all scales.
@@ -171,22 +164,19 @@ fn order(outcome: &mut Outcome, students: &[Student], teacher: &str) {
 fn accuracy(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, students) = (Outcome::default(), students(lab)?);
     order(&mut outcome, &students, "the paper's teacher");
-    let good = |winner: &str| -> Vec<&Student> {
-        SCALES.iter().flat_map(|scale| of(&students, winner, *scale)).filter(|s| s.separated()).collect()
-    };
-    for (_, name, winner) in NORMS {
-        let own = good(winner);
-        let pairs: Vec<[f64; 3]> = own.iter().map(|s| [s.scale, s.run.last(name), s.test_accuracy]).collect();
-        let column = |at: usize, of: &[[f64; 3]]| of.iter().map(|row| row[at]).collect::<Vec<f64>>();
-        let found = spearman(&column(0, &pairs), &column(1, &pairs));
+    for (name, _, _, winner) in NORMS {
+        let margins = |own: &[&Student]| own.iter().map(|s| s.run.last(name)).collect::<Vec<_>>();
+        let own = SCALES.map(|scale| good(&students, winner, scale));
+        let all = own.concat();
+        let found = spearman(&all.iter().map(|s| s.scale).collect::<Vec<_>>(), &margins(&all));
+        let what = format!("{winner}: Spearman correlation of α and final {name}");
         if winner == "cd" {
-            outcome.at_most(format!("{winner}: Spearman correlation of α and final {name}"), found, -f64::MIN_POSITIVE);
+            outcome.at_most(what, found, -f64::MIN_POSITIVE);
         } else {
-            outcome.note(format!("{winner}: Spearman correlation of α and final {name} {found:.2}."));
+            outcome.note(format!("{what} {found:.2}."));
         }
-        for scale in SCALES {
-            let here: Vec<[f64; 3]> = pairs.iter().copied().filter(|row| row[0] == scale).collect();
-            let found = spearman(&column(1, &here), &column(2, &here));
+        for (scale, here) in SCALES.iter().zip(own) {
+            let found = spearman(&margins(&here), &here.iter().map(|s| s.test_accuracy).collect::<Vec<_>>());
             let words = format!("Spearman correlation of final {name} and test accuracy over seeds {found:.2}");
             outcome.note(format!("{winner}, α = {scale}: {words}."));
         }
@@ -204,7 +194,7 @@ fn sparse_accuracy(lab: &Lab) -> Result<Outcome, ClaimError> {
 
 /// Test accuracy against the three margins.
 fn clouds(outcome: &mut Outcome, students: &[Student], figure: &str) {
-    for ((_, name, _), file) in NORMS.iter().zip(FILES) {
+    for (name, file, ..) in NORMS {
         let title = format!("Test accuracy against final {name}; larger marks for larger α, stars for switches");
         let sketch = Sketch::new(&format!("{figure}-{file}"), &title, &format!("final {name}"), "test accuracy (%)");
         let names = [("gd", "GD"), ("cd", "CD"), ("sd", "SD"), ("gd-cd", "GD then CD"), ("gd-sd", "GD then SD")];
@@ -220,14 +210,13 @@ fn clouds(outcome: &mut Outcome, students: &[Student], figure: &str) {
 
 fn printed_initialisation(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, students) = (Outcome::default(), students(lab)?);
-    for (_, name, winner) in NORMS {
+    for (name, _, _, winner) in NORMS {
         // seed by seed: how much larger the margin is from a start a hundred times smaller
         let both = of(&students, winner, SCALES[2]).into_iter().zip(of(&students, winner, SCALES[0]));
         let good: Vec<_> = both.filter(|(small, large)| small.separated() && large.separated()).collect();
         let gains = gains(&good, name);
-        let [low, high] = bootstrap_mean(&gains, 0.9).map(f64::exp);
+        let ([low, high], ratio) = (bootstrap_mean(&gains, 0.9).map(f64::exp), mean(&gains).exp());
         let (more, all) = (gains.iter().filter(|gain| **gain > 0.0).count(), gains.len());
-        let ratio = mean(&gains).exp();
         let measured =
             format!("mean ratio {ratio:.3}, 90 % interval [{low:.3}, {high:.3}], larger in {more} of {all} seeds");
         let what = format!("{winner}: final {name} at α = {} over that at α = {}", SCALES[2], SCALES[0]);

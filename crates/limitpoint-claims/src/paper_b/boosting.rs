@@ -1,6 +1,6 @@
 //! Coordinate descent as boosting.
 
-use super::{distance, largest_margin, trajectory, values};
+use super::{distance, largest_margin, task, trajectory, values};
 use crate::{Claim, ClaimError, Lab, Moments, Outcome, Sketch, measures};
 use limitpoint::linalg::{Matrix, sum_abs};
 use limitpoint::norms::NormSpec;
@@ -30,44 +30,30 @@ fn ada_boost(votes: &Matrix, labels: &[f64], start: &[f64], rounds: usize) -> Ve
     let (examples, learners) = (votes.rows, votes.cols);
     let margin = |n: usize| -> f64 { labels[n] * (0..learners).map(|j| votes[(n, j)] * start[j]).sum::<f64>() };
     let mut weights: Vec<f64> = (0..examples).map(|n| (-margin(n)).exp()).collect();
-    let total: f64 = weights.iter().sum();
-    weights.iter_mut().for_each(|weight| *weight /= total);
     let mut ensemble = start.to_vec();
-    let mut history = Vec::new();
-    for _ in 0..rounds {
-        let right = |j: usize| -> f64 { (0..examples).map(|n| weights[n] * labels[n] * votes[(n, j)]).sum() };
-        let edges: Vec<f64> = (0..learners).map(right).collect();
-        let mut best = 0;
-        for j in 1..learners {
-            if edges[j].abs() > edges[best].abs() {
-                best = j;
-            }
-        }
+    let round = |_| {
+        let total: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|weight| *weight /= total);
+        let edge = |j: usize| -> f64 { (0..examples).map(|n| weights[n] * labels[n] * votes[(n, j)]).sum() };
+        let edges: Vec<f64> = (0..learners).map(edge).collect();
+        let best = (1..learners).fold(0, |best, j| if edges[j].abs() > edges[best].abs() { j } else { best });
         // weak learners may be negated
         let error = 0.5 * (1.0 - edges[best].abs());
         let vote = 0.5 * ((1.0 - error) / error).ln() * edges[best].signum();
         ensemble[best] += vote;
         (0..examples).for_each(|n| weights[n] *= (-vote * labels[n] * votes[(n, best)]).exp());
-        let total: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|weight| *weight /= total);
-        history.push(ensemble.clone());
-    }
-    history
+        ensemble.clone()
+    };
+    (0..rounds).map(round).collect()
 }
 
 fn same_iterates(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let mut outcome = Outcome::default();
-    let rounds = lab.choose(200, 1000);
+    let (mut outcome, rounds) = (Outcome::default(), lab.choose(200, 1000));
     // votes ±1 of random learners; a random first ensemble breaks ties whose order rounding would decide
     for seed in 1..=lab.choose(5, 20) {
-        let overrides = [
-            "optimiser=ada-boost",
-            "initialiser=normal(deviation=0.2)",
-            &format!("seed={seed}"),
-            &format!("stop.steps={rounds}"),
-            &format!("data={{gaussians={{count=31, dimension=9, seed={seed}}}}}"),
-        ];
-        let mut task = lab.tasks("b-boosting", &overrides)?.remove(0);
+        let draw = format!("data={{gaussians={{count=31, dimension=9, seed={seed}}}}}; seed={seed}");
+        let settings = format!("optimiser=ada-boost; initialiser=normal(deviation=0.2); {draw}; stop.steps={rounds}");
+        let mut task = task(lab, "b-boosting", &settings)?;
         let data = lab.data(&task)?.train;
         let mut votes = data.dense()?.into_owned();
         votes.data.iter_mut().for_each(|x| *x = if *x >= 0.0 { 1.0 } else { -1.0 });
@@ -85,8 +71,7 @@ fn same_iterates(lab: &Lab) -> Result<Outcome, ClaimError> {
 }
 
 fn cycling(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let mut outcome = Outcome::default();
-    let rounds = lab.choose(200_000u64, 2_000_000);
+    let (mut outcome, rounds) = (Outcome::default(), lab.choose(200_000u64, 2_000_000));
     let mut sketch = Sketch::new("boosting", "AdaBoost cycles below the largest ℓ1 margin", "rounds", "ℓ1 margin")
         .logarithmic(true, false)
         .window([1.0, rounds as f64], [-0.1, 0.42]);
@@ -94,19 +79,18 @@ fn cycling(lab: &Lab) -> Result<Outcome, ClaimError> {
     for task in lab.tasks("b-boosting", &[format!("stop.steps={rounds}")])? {
         let columns = vec![measures::basics(), measures::margins(NormSpec::L1)];
         let run = lab.series(&task, Moments::per_decade(30), columns)?;
-        let judge = largest_margin(&run.end.data, &task.recipe.model, &NormSpec::L1)?;
-        optimum = judge.margin;
-        let gap = 1.0 - run.last("margin") / judge.margin;
-        let name = task.label.optimiser.as_str();
-        if name == "line-search" {
-            let words = format!("AdaBoost after {rounds} rounds: 1 − margin/γ*, γ* = {:.6}", judge.margin);
-            outcome.at_least(words, gap, 0.01);
-        } else {
-            outcome.at_most(format!("{name} after {rounds} rounds: 1 − margin/γ*"), gap, 1e-2);
-        }
-        sketch = sketch.curve(name, run.after_last("step", |step| step == 0.0).curve("step", "margin", 1));
+        optimum = largest_margin(&run.end.data, &task.recipe.model, &NormSpec::L1)?.margin;
+        let gap = 1.0 - run.last("margin") / optimum;
+        match run.optimiser() {
+            "line-search" => {
+                let what = format!("AdaBoost after {rounds} rounds: 1 − margin/γ*, γ* = {optimum:.6}");
+                outcome.at_least(what, gap, 0.01)
+            }
+            name => outcome.at_most(format!("{name} after {rounds} rounds: 1 − margin/γ*"), gap, 1e-2),
+        };
+        let later = run.after_last("step", |step| step == 0.0);
+        sketch = sketch.curve(run.optimiser(), later.curve("step", "margin", 1));
     }
-    let exact = vec![[1.0, optimum], [rounds as f64, optimum]];
-    outcome.sketch(sketch.reference("largest ℓ1 margin", exact));
+    outcome.sketch(sketch.reference("largest ℓ1 margin", vec![[1.0, optimum], [rounds as f64, optimum]]));
     Ok(outcome)
 }

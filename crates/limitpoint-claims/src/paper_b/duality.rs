@@ -1,8 +1,8 @@
 //! The lemmas behind Theorem 5, checked at every step of runs.
 
-use super::largest_margin;
+use super::{largest_margin, tasks};
 use crate::measures::{self, own_norm};
-use crate::{Claim, ClaimError, Columns, Lab, Moments, Outcome, Series};
+use crate::{Claim, ClaimError, Lab, Moments, Outcome, Series};
 use limitpoint::data::Dataset;
 use limitpoint::diagnostics::feature_bound;
 use limitpoint::experiments::Task;
@@ -54,32 +54,31 @@ fn bound(lab: &Lab, task: &Task, data: &Dataset) -> Result<f64, ClaimError> {
     Ok(feature_bound(&data.dense()?.into_owned().into(), &mut *own_norm(task).build(&layout)?))
 }
 
-/// ln 1/L, ‖∇ ln L‖_*, ‖w‖ and the smallest margin at every step of all runs.
-fn every_step(lab: &Lab, tasks: Vec<Task>) -> Result<Vec<Series>, ClaimError> {
-    let columns =
-        |task: &Task| vec![measures::basics(), measures::dual(own_norm(task)), measures::size(own_norm(task))];
-    let named = tasks.into_iter().map(|task| (task.label.optimiser.clone(), task)).collect();
-    lab.all_series(named, Moments::every(1), columns)
+/// ln 1/L, ‖∇ ln L‖_*, ‖w‖ and the smallest margin at every step of all runs under each of these settings.
+fn every_step(lab: &Lab, each: impl IntoIterator<Item = String>) -> Result<Vec<Series>, ClaimError> {
+    let mut named = Vec::new();
+    for settings in each {
+        let found = tasks(lab, "b-margins", &settings)?;
+        named.extend(found.into_iter().map(|task| (task.label.optimiser.clone(), task)));
+    }
+    lab.all_series(named, Moments::every(1), |task| {
+        vec![measures::basics(), measures::dual(own_norm(task)), measures::size(own_norm(task))]
+    })
 }
 
 fn duality(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
-    let mut tasks = Vec::new();
+    let (mut named, steps) = (Vec::new(), lab.choose(5_000, 100_000));
     for seed in 1..=lab.choose(2, 5) {
         for start in [0.0, 4.0] {
-            let overrides = [
-                format!("data.seed={seed}"),
-                format!("initialiser=normal(deviation={start})"),
-                "schedule=linear-bound(c=1)".to_owned(),
-                format!("stop.steps={}", lab.choose(5_000, 100_000)),
-            ];
-            tasks.extend(lab.tasks("b-margins", &overrides)?);
-            tasks.extend(lab.tasks("b-matrix-margins", &overrides)?);
+            let start = format!("data.seed={seed}; initialiser=normal(deviation={start})");
+            let settings = format!("{start}; schedule=linear-bound(c=1); stop.steps={steps}");
+            for experiment in ["b-margins", "b-matrix-margins"] {
+                named.extend(tasks(lab, experiment, &settings)?.into_iter().map(|task| (settings.clone(), task)));
+            }
         }
     }
-    let columns = |task: &Task| -> Vec<Columns> { vec![measures::dual(own_norm(task))] };
-    let named = tasks.into_iter().map(|task| (task.label.optimiser.clone(), task)).collect();
-    let runs = lab.all_series(named, Moments::every(1), columns)?;
+    let runs = lab.all_series(named, Moments::every(1), |task| vec![measures::dual(own_norm(task))])?;
     let judge = |run: &Series| largest_margin(&run.end.data, &run.end.task.recipe.model, &own_norm(&run.end.task));
     let judges = runs.iter().map(judge).collect::<Result<Vec<_>, _>>()?;
     // ∇ ln L = ∇L/L
@@ -97,8 +96,8 @@ fn descent(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let (mut short, mut telescoped) = (Vec::new(), Vec::new());
     for c in [0.3, 1.0] {
-        let overrides = [format!("schedule=linear-bound(c={c})"), format!("stop.steps={}", lab.choose(3_000, 30_000))];
-        for run in every_step(lab, lab.tasks("b-margins", &overrides)?)? {
+        let settings = format!("schedule=linear-bound(c={c}); stop.steps={}", lab.choose(3_000, 30_000));
+        for run in every_step(lab, [settings])? {
             // η = c/(B²L): (L − L⁺)/L ≥ (ηL/2)‖∇ ln L‖²
             let scaled = c / bound(lab, &run.end.task, &run.end.data)?.powi(2);
             let promised = |slope: f64| 0.5 * scaled * slope * slope;
@@ -139,13 +138,11 @@ fn descent(lab: &Lab) -> Result<Outcome, ClaimError> {
 }
 
 fn descent_printed(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let mut outcome = Outcome::default();
-    let rate = 10.0;
-    let overrides = [format!("schedule=constant(rate={rate})"), "stop.steps=200".into()];
-    for run in every_step(lab, lab.tasks("b-margins", &overrides)?)? {
-        let short =
-            |[u, slope]: [f64; 2], [after, _]: [f64; 2]| 0.5 * rate * (-u).exp() * slope * slope + (u - after).exp_m1();
-        let misses = run.pairs(["u", "dual"], short);
+    let (mut outcome, rate) = (Outcome::default(), 10.0);
+    for run in every_step(lab, [format!("schedule=constant(rate={rate}); stop.steps=200")])? {
+        let misses = run.pairs(["u", "dual"], |[u, slope], [after, _]| {
+            0.5 * rate * (-u).exp() * slope * slope + (u - after).exp_m1()
+        });
         let failed = misses.iter().filter(|miss| **miss > 1e-12).count();
         let what = format!("{}, η = {rate}, which η₊ = {rate} allows: steps lower the loss by (η/2)‖∇L‖²", run.what);
         outcome.push(what, "all", format!("{failed} of {} steps do not", misses.len()), failed == 0).by_theory();
@@ -160,19 +157,9 @@ fn descent_printed(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn root_two(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     for c in [0.5, 1.0, 1.2, 1.414] {
-        let mut tasks = Vec::new();
-        for seed in 0..lab.choose(10, 50) {
-            let overrides = [
-                format!("data.seed={seed}"),
-                "data.margin=0.3".to_owned(),
-                format!("schedule=linear-bound(c={c})"),
-                format!("seed={seed}"),
-                "initialiser=normal(deviation=2)".to_owned(),
-                "stop.steps=300".to_owned(),
-            ];
-            tasks.extend(lab.tasks("b-margins", &overrides)?);
-        }
-        let runs = every_step(lab, tasks)?;
+        let course = format!("data.margin=0.3; schedule=linear-bound(c={c}); stop.steps=300");
+        let start = |seed| format!("{course}; data.seed={seed}; seed={seed}; initialiser=normal(deviation=2)");
+        let runs = every_step(lab, (0..lab.choose(10, 50)).map(start))?;
         let rises = runs.iter().flat_map(|run| run.pairs(["u"], |[old], [new]| (old - new) / old.abs().max(1.0)));
         let what = format!("c = {c}: largest rise of ln L in {} runs, six norms", runs.len());
         outcome.largest(what, rises, 1e-13).by_theory();
@@ -183,12 +170,9 @@ fn root_two(lab: &Lab) -> Result<Outcome, ClaimError> {
 fn finite_time(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     for c in [0.2, 1.0] {
-        let overrides = [
-            format!("schedule=linear-bound(c={c})"),
-            "initialiser=normal(deviation=1)".to_owned(),
-            format!("stop.steps={}", lab.choose(5_000, 100_000)),
-        ];
-        for run in every_step(lab, lab.tasks("b-margins", &overrides)?)? {
+        let steps = lab.choose(5_000, 100_000);
+        let settings = format!("schedule=linear-bound(c={c}); initialiser=normal(deviation=1); stop.steps={steps}");
+        for run in every_step(lab, [settings])? {
             let b = bound(lab, &run.end.task, &run.end.data)?;
             let scaled = c / (b * b);
             let (start, first_loss) = (run.first("size"), -run.first("u"));

@@ -33,31 +33,37 @@ use super::arithmetic::{angle, distance, larger, smaller};
 use super::columns::Seen;
 use super::judge::{largest_margin, least_margin};
 use super::lab::Finished;
-use super::{Claim, ClaimError, Columns, Lab, Moments, Series, measures};
+use super::{Claim, ClaimError, Columns, Lab, Moments, Series, Sketch, measures};
 use limitpoint::data::{Dataset, Targets};
 use limitpoint::experiments::Task;
-use limitpoint::linalg::{Matrix, norm2};
+use limitpoint::linalg::Matrix;
+use limitpoint::norms::NormSpec;
 use limitpoint::params::ParamLayout;
 use limitpoint::potentials::PotentialSpec;
 use limitpoint::reference::{Interpolation, InterpolationTarget, interpolate};
 
 /// All claims of the paper, in its order.
 pub(super) fn claims() -> Vec<Claim> {
-    let parts: [&[Claim]; 12] = [
-        &nearest::CLAIMS,
-        &momentum::CLAIMS,
-        &natural::CLAIMS,
-        &steepest::CLAIMS,
-        &stagewise::CLAIMS,
-        &margins::CLAIMS,
-        &duality::CLAIMS,
-        &boosting::CLAIMS,
-        &adaptive::CLAIMS,
-        &factored::CLAIMS,
-        &support::CLAIMS,
-        &scale::CLAIMS,
-    ];
-    parts.concat()
+    let finite_root =
+        [&nearest::CLAIMS[..], &momentum::CLAIMS, &natural::CLAIMS, &steepest::CLAIMS, &stagewise::CLAIMS];
+    let separable = [&margins::CLAIMS[..], &duality::CLAIMS, &boosting::CLAIMS, &adaptive::CLAIMS];
+    let factorisation = [&factored::CLAIMS[..], &support::CLAIMS, &scale::CLAIMS];
+    [&finite_root[..], &separable, &factorisation].concat().concat()
+}
+
+/// The tasks of an experiment under settings with semicolons between them, such as `seed=1; stop.steps=100`.
+fn tasks(lab: &Lab, experiment: &str, settings: &str) -> Result<Vec<Task>, ClaimError> {
+    lab.tasks(experiment, &settings.split("; ").collect::<Vec<_>>())
+}
+
+/// The first of them.
+fn task(lab: &Lab, experiment: &str, settings: &str) -> Result<Task, ClaimError> {
+    Ok(tasks(lab, experiment, settings)?.remove(0))
+}
+
+/// The end of the first of them.
+fn end(lab: &Lab, experiment: &str, settings: &str) -> Result<Finished, ClaimError> {
+    Ok(lab.finish_all(&tasks(lab, experiment, settings)?)?.remove(0))
 }
 
 /// The targets of a regression task.
@@ -74,10 +80,14 @@ fn margins(data: &Dataset, w: &[f64]) -> Vec<f64> {
 }
 
 /// The judge's limit point of a run: the solution nearest to its start in the divergence of `potential`.
-fn nearest_solution(run: &Finished, potential: &PotentialSpec) -> Result<Interpolation, ClaimError> {
-    let layout = ParamLayout::vector(run.start.len());
-    let target = InterpolationTarget::Potential(potential.clone());
-    Ok(interpolate(&*run.data.dense()?, values(&run.data), &target, &layout, Some(&run.start))?)
+fn nearest_solution(run: &Finished, potential: PotentialSpec) -> Result<Vec<f64>, ClaimError> {
+    let (target, layout) = (InterpolationTarget::Potential(potential), ParamLayout::vector(run.start.len()));
+    Ok(interpolate(&*run.data.dense()?, values(&run.data), &target, &layout, Some(&run.start))?.weights)
+}
+
+/// The judge's solution with the smallest norm.
+fn smallest_solution(data: &Dataset, norm: NormSpec, layout: &ParamLayout) -> Result<Interpolation, ClaimError> {
+    Ok(interpolate(&*data.dense()?, values(data), &InterpolationTarget::Norm(norm), layout, None)?)
 }
 
 /// The judge's limit on w₁ + 2w₂ = 1 of mirror descent with the entropy from any start with 2 log w₁ − log w₂ =
@@ -88,39 +98,34 @@ fn limit_of_offset(offset: f64) -> Result<Vec<f64>, ClaimError> {
     Ok(interpolate(&x, &[1.0], &target, &ParamLayout::vector(2), Some(&start))?.weights)
 }
 
-/// `step`, `w1`, `w2`: the first two weights.
-fn plane() -> Columns {
-    Columns::new(["step", "w1", "w2"], |_| {
-        Ok(Box::new(|seen: &Seen, out: &mut Vec<f64>| {
-            out.extend([seen.snapshot.step as f64, seen.point.params[0], seen.point.params[1]]);
-        }))
-    })
+/// An empty figure of the plane of Examples 2 and 3, with their solutions.
+fn plane_figure(name: &str, title: &str) -> Sketch {
+    let sketch = Sketch::new(name, title, "w₁", "w₂").window([0.35, 1.05], [0.0, 1.05]);
+    sketch.reference("solutions w₁ + 2w₂ = 1", vec![[0.0, 0.5], [1.0, 0.0]])
+}
+
+/// [`measures::basics`], and the first weights as `w0`, `w1`, ….
+fn weights(count: usize) -> Vec<Columns> {
+    let weights = Columns::new((0..count).map(|i| format!("w{i}")), move |_| {
+        Ok(Box::new(move |seen: &Seen, out: &mut Vec<f64>| out.extend_from_slice(&seen.point.params[..count])))
+    });
+    vec![measures::basics(), weights]
 }
 
 /// The first two weights at every k-th step before one, and at the end, for figures of the plane; and the end.
 fn path(lab: &Lab, task: &Task, k: u64, before: f64) -> Result<(Vec<[f64; 2]>, Finished), ClaimError> {
-    let run = lab.series(task, Moments::every(k), vec![plane()])?;
-    let (rows, end) = (run.rows(["step", "w1", "w2"]), run.last("step"));
-    let shown = rows.into_iter().filter(|[step, ..]| *step < before || *step == end);
-    Ok((shown.map(|[_, w1, w2]| [w1, w2]).collect(), run.end))
+    let run = lab.series(task, Moments::every(k), weights(2))?;
+    let end = run.last("step");
+    let shown = run.when("step", |step| step < before || step == end);
+    Ok((shown.rows(["w0", "w1"]), run.end))
 }
 
 /// All weights at some moments, and what [`measures::basics`] measures there.
 fn trajectory(lab: &Lab, task: &Task, moments: Moments) -> Result<(Vec<Vec<f64>>, Series), ClaimError> {
     let split = lab.data(task)?;
     let count = lab.objective(task, &split.train)?.layout().len();
-    let name = |i: usize| format!("weight {i}");
-    let weights = Columns::new((0..count).map(name), |_| {
-        Ok(Box::new(|seen: &Seen, out: &mut Vec<f64>| out.extend_from_slice(seen.point.params)))
-    });
-    let run = lab.series_on(task, &split, moments, vec![measures::basics(), weights])?;
-    let columns: Vec<&[f64]> = (0..count).map(|i| run.column(&name(i))).collect();
+    let run = lab.series_on(task, &split, moments, weights(count))?;
+    let columns: Vec<&[f64]> = (0..count).map(|i| run.column(&format!("w{i}"))).collect();
     let trail = (0..run.len()).map(|moment| columns.iter().map(|column| column[moment]).collect()).collect();
     Ok((trail, run))
-}
-
-/// The largest difference between the weights of two trajectories at a step, over 1 + ‖w‖₂; NaN if one is shorter.
-fn apart(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
-    let misses = a.iter().zip(b).map(|(a, b)| distance(a, b) / (1.0 + norm2(a)));
-    if a.len() == b.len() { misses.fold(0.0, larger) } else { f64::NAN }
 }

@@ -1,8 +1,10 @@
 //! Momentum and mirror descent: in the dual it keeps the limit, in the primal it moves it.
 
-use super::{distance, limit_of_offset, nearest_solution, path};
+use super::{distance, end, limit_of_offset, nearest_solution, path, plane_figure};
+use crate::measures::own_potential;
 use crate::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
 use limitpoint::experiments::Task;
+use limitpoint::models::Initialiser;
 use limitpoint::optimisers::{Event, MomentumSpace, OptimiserSpec};
 use limitpoint::potentials::PotentialSpec;
 
@@ -42,8 +44,7 @@ pub(super) const CLAIMS: [Claim; 4] = [
 
 /// The task of Example 2 with this optimiser and rate.
 fn task(lab: &Lab, spec: OptimiserSpec, rate: f64) -> Result<Task, ClaimError> {
-    let mut task =
-        lab.tasks("b-example-2", &["optimiser=gradient", &format!("schedule=constant(rate={rate})")])?.remove(0);
+    let mut task = super::task(lab, "b-example-2", &format!("optimiser=gradient; schedule=constant(rate={rate})"))?;
     task.recipe.optimisers.values_mut().for_each(|optimiser| *optimiser = spec.clone());
     Ok(task)
 }
@@ -63,27 +64,20 @@ fn dual(lab: &Lab) -> Result<Outcome, ClaimError> {
         let end = run(lab, spec.clone(), rate)?;
         outcome.point(format!("entropy, β = {beta}, γ = {gamma}, η = {rate}"), &end.params, &[0.5, 0.25], 1e-9);
         let mut elsewhere = task(lab, spec, rate)?;
-        elsewhere.recipe.initialiser = limitpoint::models::Initialiser::Given { values: vec![2.0, 1.0] };
-        let control = lab.finish(&elsewhere)?;
-        let miss = distance(&control.params, &[0.5, 0.25]);
-        outcome.at_least(
-            format!("control: from (2, 1), whose dual is not 0, β = {beta}: distance to argmin"),
-            miss,
-            0.05,
-        );
+        elsewhere.recipe.initialiser = Initialiser::Given { values: vec![2.0, 1.0] };
+        let miss = distance(&lab.finish(&elsewhere)?.params, &[0.5, 0.25]);
+        let what = format!("control: from (2, 1), whose dual is not 0, β = {beta}: distance to argmin");
+        outcome.at_least(what, miss, 0.05);
     }
     // more equations and other potentials, from argmin R = 0
     for potential in ["hyperbolic:0.1", "squared-lp:1.5", "smoothed:3,0.1"] {
         for (beta, gamma) in [(0.9, 0.0), (0.7, 0.7)] {
             let optimiser = format!("optimiser={{mirror={{potential=\"{potential}\", beta={beta}, gamma={gamma}}}}}");
-            let overrides = [optimiser, "initialiser=constant(value=0)".into(), "schedule=constant(rate=0.002)".into()];
-            let end = lab.run("b-bregman", &overrides)?.remove(0);
-            let Some(OptimiserSpec::Mirror { potential: spec, .. }) = end.task.recipe.optimisers.values().next() else {
-                continue;
-            };
-            let judge = nearest_solution(&end, spec)?;
-            let words = format!("{potential}, β = {beta}, γ = {gamma}: distance to argmin R over Xw = y");
-            outcome.at_most(words, distance(&end.params, &judge.weights), 1e-8);
+            let settings = format!("{optimiser}; initialiser=constant(value=0); schedule=constant(rate=0.002)");
+            let end = end(lab, "b-bregman", &settings)?;
+            let judge = nearest_solution(&end, own_potential(&end.task))?;
+            let what = format!("{potential}, β = {beta}, γ = {gamma}: distance to argmin R over Xw = y");
+            outcome.at_most(what, distance(&end.params, &judge), 1e-8);
         }
     }
     Ok(outcome)
@@ -114,23 +108,17 @@ fn primal(lab: &Lab) -> Result<Outcome, ClaimError> {
     let failed = run(lab, entropic(MomentumSpace::Primal, 0.9, 0.0), 0.01);
     let words = failed.as_ref().err().map_or_else(|| "it ran".to_owned(), ToString::to_string);
     let said = words.contains("step ") && failed.is_err();
-    outcome.push(
-        "β = 0.9, η = 0.01, where extrapolation leaves the orthant",
-        "an error that names the step",
-        words,
-        said,
-    );
-    let judge = nearest_solution(&run(lab, entropic(MomentumSpace::Primal, 0.0, 0.0), 0.01)?, &PotentialSpec::Entropy)?;
-    outcome.point("the judge's minimiser of the relative entropy", &judge.weights, &[0.5, 0.25], 1e-12);
-    outcome.sketch(figure(lab, &judge.weights)?);
+    let what = "β = 0.9, η = 0.01, where extrapolation leaves the orthant";
+    outcome.push(what, "an error that names the step", words, said);
+    let judge = nearest_solution(&run(lab, entropic(MomentumSpace::Primal, 0.0, 0.0), 0.01)?, PotentialSpec::Entropy)?;
+    outcome.point("the judge's minimiser of the relative entropy", &judge, &[0.5, 0.25], 1e-12);
+    outcome.sketch(figure(lab, &judge)?);
     Ok(outcome)
 }
 
 /// Figure 1a: trajectories, the line of solutions, the nearest solution and the flow's limit.
 fn figure(lab: &Lab, nearest: &[f64]) -> Result<Sketch, ClaimError> {
-    let mut sketch = Sketch::new("figure-1a", "Figure 1a: mirror descent with primal momentum", "w₁", "w₂")
-        .window([0.35, 1.05], [0.0, 1.05])
-        .reference("solutions w₁ + 2w₂ = 1", vec![[0.0, 0.5], [1.0, 0.0]]);
+    let mut sketch = plane_figure("figure-1a", "Figure 1a: mirror descent with primal momentum");
     let cases = [
         ("no momentum", 0.0, 0.0, 0.01),
         ("β = 0.5, η = 0.01", 0.5, 0.0, 0.01),
@@ -142,9 +130,8 @@ fn figure(lab: &Lab, nearest: &[f64]) -> Result<Sketch, ClaimError> {
         let task = task(lab, entropic(MomentumSpace::Primal, beta, gamma), rate)?;
         sketch = sketch.curve(label, path(lab, &task, if rate < 0.005 { 5 } else { 1 }, 2000.0)?.0);
     }
-    let flow = lab.tasks("b-example-2", &["optimiser=gradient"])?;
-    for task in flow.iter().filter(|task| task.label.optimiser == "flow") {
-        let end = lab.finish(task)?;
+    for task in lab.tasks_of("b-example-2", &["optimiser=gradient"], &["flow"])? {
+        let end = lab.finish(&task)?;
         sketch = sketch.dot("limit of the flow, η → 0", [end.params[0], end.params[1]]);
     }
     Ok(sketch.dot("smallest relative entropy to the start", [nearest[0], nearest[1]]).dot("start", [1.0, 1.0]))

@@ -1,8 +1,9 @@
 //! Natural gradient descent: mirror descent in the limit of small steps only.
 
-use super::{distance, larger, limit_of_offset, path};
-use crate::{Claim, ClaimError, Finished, Lab, Outcome, Sketch};
+use super::{distance, larger, limit_of_offset, path, plane_figure};
+use crate::{Claim, ClaimError, Finished, Lab, Outcome};
 use limitpoint::experiments::Task;
+use limitpoint::models::Initialiser;
 
 pub(super) const CLAIMS: [Claim; 3] = [
     Claim {
@@ -34,7 +35,7 @@ pub(super) const CLAIMS: [Claim; 3] = [
 
 /// Example 3 at a rate; descent comes first, flows after it.
 fn descent(lab: &Lab, rate: f64) -> Result<Task, ClaimError> {
-    Ok(lab.tasks("b-example-3", &[format!("schedule=constant(rate={rate})")])?.remove(0))
+    super::task(lab, "b-example-3", &format!("schedule=constant(rate={rate})"))
 }
 
 fn flow(lab: &Lab, name: &str, overrides: &[String]) -> Result<Task, ClaimError> {
@@ -71,20 +72,13 @@ fn flows(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mirror = lab.finish(&flow(lab, "flow", &[])?)?;
     outcome.point("limit of mirror flow", &mirror.params, &[0.5, 0.25], 1e-8);
     // four equations in eight unknowns
-    let mut ends = Vec::new();
-    for flow in ["mirror", "natural-gradient"] {
-        let overrides = [
-            format!("flows={{f={{{flow}={{potential=\"entropy\"}}}}}}"),
-            "tolerance={relative=1e-12, absolute=1e-14}".to_owned(),
-        ];
-        let tasks = lab.tasks_of("b-bregman", &overrides, &["f"])?;
-        ends.push(lab.finish(&tasks[0])?.run.params);
-    }
-    outcome.at_most(
-        "four equations in eight unknowns: distance of the two flows' limits",
-        distance(&ends[0], &ends[1]),
-        1e-8,
-    );
+    let limit = |flow: &str| -> Result<Vec<f64>, ClaimError> {
+        let flow = format!("flows={{f={{{flow}={{potential=\"entropy\"}}}}}}");
+        let overrides = [flow.as_str(), "tolerance={relative=1e-12, absolute=1e-14}"];
+        Ok(lab.finish(&lab.tasks_of("b-bregman", &overrides, &["f"])?[0])?.run.params)
+    };
+    let apart = distance(&limit("mirror")?, &limit("natural-gradient")?);
+    outcome.at_most("four equations in eight unknowns: distance of the two flows' limits", apart, 1e-8);
     let miss = |rate: f64| -> Result<f64, ClaimError> { Ok(run(lab, rate)?.params[0] - 0.5) };
     let (coarse, fine) = (miss(2e-3)?, miss(1e-3)?);
     outcome.near("ratio of the limits' errors at η = 0.002 and 0.001", coarse / fine, 2.0, 0.05);
@@ -112,9 +106,7 @@ fn finite_steps(lab: &Lab) -> Result<Outcome, ClaimError> {
     let refused = run(lab, 0.125);
     let words = refused.as_ref().err().map_or_else(|| "it ran".to_owned(), ToString::to_string);
     outcome.push("η = 1/8, whose first step reaches w₂ = 0", "an error that names the entry", words, refused.is_err());
-    let mut sketch = Sketch::new("figure-1b", "Figure 1b: natural gradient descent", "w₁", "w₂")
-        .window([0.35, 1.05], [0.0, 1.05])
-        .reference("solutions w₁ + 2w₂ = 1", vec![[0.0, 0.5], [1.0, 0.0]]);
+    let mut sketch = plane_figure("figure-1b", "Figure 1b: natural gradient descent");
     for rate in [0.12, 0.1, 0.08, 0.05, 0.01] {
         sketch = sketch.curve(format!("η = {rate}"), path(lab, &descent(lab, rate)?, 1, 1000.0)?.0);
     }
@@ -129,14 +121,13 @@ fn one_step(lab: &Lab) -> Result<Outcome, ClaimError> {
     for rate in [0.05f64, 0.1, 0.12, 0.01] {
         let w = first_step(lab, rate)?;
         let offset = (16.0 * rate * rate / (1.0 - 8.0 * rate)).ln_1p();
-        outcome
-            .near(format!("dual offset after one step of η = {rate}"), 2.0 * w[0].ln() - w[1].ln(), offset, 1e-12)
-            .by_theory();
+        let what = format!("dual offset after one step of η = {rate}");
+        outcome.near(what, 2.0 * w[0].ln() - w[1].ln(), offset, 1e-12).by_theory();
         let mut task = flow(lab, "flow", &[])?;
-        task.recipe.initialiser = limitpoint::models::Initialiser::Given { values: w };
+        task.recipe.initialiser = Initialiser::Given { values: w };
         let end = lab.finish(&task)?;
-        let limit = limit_of_offset(offset)?;
-        outcome.point(format!("limit of the flow after one step of η = {rate}"), &end.params, &limit, 1e-8);
+        let what = format!("limit of the flow after one step of η = {rate}");
+        outcome.point(what, &end.params, &limit_of_offset(offset)?, 1e-8);
         if rate == 0.05 {
             outcome.point("the same (the catalogue's replica)", &end.params, &[0.510794, 0.244603], 1e-6);
         }

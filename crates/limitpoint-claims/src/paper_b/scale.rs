@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use super::task;
+use crate::comparisons::slope;
 use crate::{Claim, ClaimError, Lab, Outcome, Scale, Sketch};
 use limitpoint::data::Dataset;
-use limitpoint::driver::Process;
 use limitpoint::experiments::Task;
 
 pub(super) const CLAIMS: [Claim; 1] = [Claim {
@@ -16,16 +17,11 @@ pub(super) const CLAIMS: [Claim; 1] = [Claim {
     ..Claim::FINDING
 }];
 
-/// A problem as large as asked for, with as many threads as there are.
-fn start(data: &Dataset, task: &Task) -> Result<Box<dyn Process + Send>, ClaimError> {
+/// Seconds per step with as many threads as there are, the fastest of several groups, and ln L before and after.
+fn measure(data: &Dataset, task: &Task, steps: usize) -> Result<(f64, f64, f64), ClaimError> {
     let mut setup = task.setup()?;
     setup.compute.threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    Ok(setup.start(setup.objective(data)?, data)?)
-}
-
-/// Seconds per step, the fastest of several groups, and ln L before and after.
-fn measure(data: &Dataset, task: &Task, steps: usize) -> Result<(f64, f64, f64), ClaimError> {
-    let mut process = start(data, task)?;
+    let mut process = setup.start(setup.objective(data)?, data)?;
     let before = process.log_loss();
     let mut best = f64::INFINITY;
     for _ in 0..3 {
@@ -43,50 +39,37 @@ fn large(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (count, dimension, wide) = lab.choose((5_000, 100, 50_000), (100_000, 1_000, 1_000_000));
     let steps = lab.choose(20, 10);
     // dense
-    let dense = format!("data={{gaussians={{count={count}, dimension={dimension}}}}}");
-    let task = lab.tasks("b-large", &[dense])?.remove(0);
-    let data = lab.data(&task)?.train;
-    let (seconds, before, after) = measure(&data, &task, steps)?;
-    outcome.at_most(
-        format!("dense {count}×{dimension}: ln L after {} steps, from {before:.3}", 3 * steps),
-        after,
-        before - 0.1,
-    );
+    let dense = task(lab, "b-large", &format!("data={{gaussians={{count={count}, dimension={dimension}}}}}"))?;
+    let data = lab.data(&dense)?.train;
+    let (seconds, before, after) = measure(&data, &dense, steps)?;
+    let what = format!("dense {count}×{dimension}: ln L after {} steps, from {before:.3}", 3 * steps);
+    outcome.at_most(what, after, before - 0.1);
     outcome.note(format!("dense {count}×{dimension}: {:.2} ms a step", 1e3 * seconds));
     drop(data);
     // sparse, with more and more entries
     let mut points = Vec::new();
     for nonzeros in [10, 20, 50, 100] {
         let sparse = format!("data={{sparse-gaussians={{count={count}, dimension={wide}, nonzeros={nonzeros}}}}}");
-        let task = lab.tasks("b-large", &[sparse])?.remove(0);
+        let task = task(lab, "b-large", &sparse)?;
         let data = lab.data(&task)?.train;
-        let entries = data.inputs.stored();
-        outcome.near(
-            format!("sparse {count}×{wide}, {nonzeros} a row: entries in memory"),
-            entries as f64,
-            (count * nonzeros) as f64,
-            0.0,
-        );
+        let (name, entries) = (format!("sparse {count}×{wide}, {nonzeros} a row"), data.inputs.stored() as f64);
+        outcome.near(format!("{name}: entries in memory"), entries, (count * nonzeros) as f64, 0.0);
         let (seconds, before, after) = measure(&data, &task, steps)?;
-        let what = format!("sparse {count}×{wide}, {nonzeros} a row: ln L after {} steps, from {before:.3}", 3 * steps);
+        let what = format!("{name}: ln L after {} steps, from {before:.3}", 3 * steps);
         outcome.at_most(what, after, before - 0.01);
-        points.push([entries as f64, 1e3 * seconds]);
+        points.push([entries, 1e3 * seconds]);
     }
     // time = a·entries + b by least squares
-    let mean = |f: fn(&[f64; 2]) -> f64| points.iter().map(f).sum::<f64>() / points.len() as f64;
-    let (x, y) = (mean(|p| p[0]), mean(|p| p[1]));
-    let xx: f64 = points.iter().map(|p| (p[0] - x).powi(2)).sum();
-    let xy: f64 = points.iter().map(|p| (p[0] - x) * (p[1] - y)).sum();
-    let slope = xy / xx;
+    let [x, y] = [0, 1].map(|axis| points.iter().map(|p| p[axis]).sum::<f64>() / points.len() as f64);
+    let slope = slope(&points);
     let residual: f64 = points.iter().map(|p| (p[1] - y - slope * (p[0] - x)).powi(2)).sum();
     let spread: f64 = points.iter().map(|p| (p[1] - y).powi(2)).sum();
     let explained = 1.0 - residual / spread;
-    let line = [points[0][0], points[3][0]].map(|at| [at, y + slope * (at - x)]);
-    outcome.sketch(
-        Sketch::new("cost", "Cost of a step on sparse data", "entries that are not zero", "milliseconds a step")
-            .curve("measured", points.clone())
-            .reference(format!("{:.2} ns an entry", 1e6 * slope), line.to_vec()),
-    );
+    let line = [points[0][0], points[3][0]].map(|at| [at, y + slope * (at - x)]).to_vec();
+    let sketch =
+        Sketch::new("cost", "Cost of a step on sparse data", "entries that are not zero", "milliseconds a step");
+    let sketch = sketch.curve("measured", points.clone());
+    outcome.sketch(sketch.reference(format!("{:.2} ns an entry", 1e6 * slope), line));
     outcome.note(format!("a line explains {:.2} % of the variance of the times: {points:?}", 100.0 * explained));
     // a verdict on times only where steps are long enough for a clock on a busy machine
     if lab.scale() != Scale::Quick {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::factored::{product, pull};
-use super::{angle, larger, largest_margin, margins, smaller, trajectory, values};
+use super::factored::{SIZE, eigenvalues, product, pull};
+use super::{angle, larger, largest_margin, margins, smaller, task, trajectory, values};
 use crate::{Claim, ClaimError, Columns, Lab, Moments, Outcome, measures};
 use limitpoint::data::{Dataset, Targets};
-use limitpoint::linalg::{Eigen, Matrix, add_scaled, dot, matmul_nt, norm2};
+use limitpoint::linalg::{Matrix, add_scaled, dot, norm2};
 use limitpoint::models::ModelSpec;
 use limitpoint::norms::NormSpec;
 use limitpoint::numeric::Streams;
@@ -53,13 +53,8 @@ pub(super) const CLAIMS: [Claim; 5] = [
 fn concentration(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     for seed in 1..=lab.choose(3, 10) {
-        let overrides = [
-            "optimiser=gradient".to_owned(),
-            format!("data.seed={seed}"),
-            "schedule=linear-bound(c=1)".to_owned(),
-            "stop.log10_loss=-2000".to_owned(),
-        ];
-        let task = lab.tasks("b-margins", &overrides)?.remove(0);
+        let settings = format!("optimiser=gradient; data.seed={seed}; schedule=linear-bound(c=1)");
+        let task = task(lab, "b-margins", &format!("{settings}; stop.log10_loss=-2000"))?;
         let data = Arc::new(lab.data(&task)?.train);
         let judge = largest_margin(&data, &task.recipe.model, &NormSpec::L2)?;
         let margins = margins(&data, &judge.direction);
@@ -103,22 +98,17 @@ fn draws(lab: &Lab, dimension: usize) -> Result<Vec<(usize, f64)>, ClaimError> {
         stream.fill_normal(&mut teacher);
         let mut inputs = Matrix::zeros(count, dimension);
         stream.fill_normal(&mut inputs.data);
-        let labels: Vec<f64> =
-            (0..count).map(|n| if dot(inputs.row(n), &teacher) < 0.0 { -1.0 } else { 1.0 }).collect();
+        let label = |n: usize| if dot(inputs.row(n), &teacher) < 0.0 { -1.0 } else { 1.0 };
+        let labels = (0..count).map(label).collect();
         let data = Dataset::new("random", inputs, Targets::Binary(labels), vec![dimension])?;
         let judge = largest_margin(&data, &ModelSpec::Linear, &NormSpec::L2)?;
         if judge.status != MarginStatus::Optimal {
             continue;
         }
-        let dense = data.dense()?;
-        let rows: Vec<&[f64]> = judge.support.iter().map(|&n| dense.row(n)).collect();
-        let support = Matrix::from_rows(&rows);
-        let size = support.rows;
-        let mut gram = vec![0.0; size * size];
-        matmul_nt(&mut gram, &support.data, &support.data, size, dimension, size);
-        let mut eigen = Eigen::new(size);
-        eigen.factor(&gram)?;
-        found.push((size, eigen.values().iter().copied().fold(f64::INFINITY, smaller).max(0.0).sqrt()));
+        let (size, dense) = (judge.support.len(), data.dense()?);
+        let support: Vec<f64> = judge.support.iter().flat_map(|&n| dense.row(n).to_vec()).collect();
+        let least = eigenvalues(&product(&support, size), size)?.into_iter().fold(f64::INFINITY, smaller);
+        found.push((size, least.max(0.0).sqrt()));
     }
     Ok(found)
 }
@@ -141,10 +131,8 @@ fn fewer_vectors(lab: &Lab) -> Result<Outcome, ClaimError> {
     for dimension in [2, 3, 5] {
         let found = draws(lab, dimension)?;
         let full = found.iter().filter(|(size, _)| *size >= dimension).count();
-        let words = format!("{full} of {} draws have d", found.len());
-        outcome
-            .push(format!("d = {dimension}: draws with fewer than d support vectors"), "all", words, full == 0)
-            .by_theory();
+        let what = format!("d = {dimension}: draws with fewer than d support vectors");
+        outcome.push(what, "all", format!("{full} of {} draws have d", found.len()), full == 0).by_theory();
     }
     outcome.note(
         "The proof gives |S| ≤ d, which is what Lemma 8 needs; every draw with d support vectors is a counterexample to |S| < d, \
@@ -154,14 +142,13 @@ fn fewer_vectors(lab: &Lab) -> Result<Outcome, ClaimError> {
 }
 
 fn increments(_: &Lab) -> Result<Outcome, ClaimError> {
-    let mut outcome = Outcome::default();
-    let mut stream = Streams::new(3).stream("increments");
+    let (mut outcome, mut stream) = (Outcome::default(), Streams::new(3).stream("increments"));
     let mut limit = vec![0.0; 4];
     stream.fill_normal(&mut limit);
     // sizes h with a divergent sum, errors ξ with ‖ξ‖/h → 0
-    for (name, size, error) in
-        [("h = 1, ξ = t^−½", 0.0, 0.5), ("h = t^−½, ξ = t^−¾", 0.5, 0.75), ("h = t^−0.9, ξ = t^−1.1", 0.9, 1.1)]
-    {
+    let cases =
+        [("h = 1, ξ = t^−½", 0.0, 0.5), ("h = t^−½, ξ = t^−¾", 0.5, 0.75), ("h = t^−0.9, ξ = t^−1.1", 0.9, 1.1)];
+    for (name, size, error) in cases {
         let mut w = vec![0.0; 4];
         stream.fill_normal(&mut w);
         let (mut angles, mut xi) = (Vec::new(), vec![0.0; 4]);
@@ -171,7 +158,9 @@ fn increments(_: &Lab) -> Result<Outcome, ClaimError> {
             // a drift that does not average out
             let drift = if t.is_multiple_of(3) { -1.0 } else { 1.0 };
             add_scaled(&mut w, time.powf(-size) / norm2(&limit), &limit);
-            add_scaled(&mut w, drift * time.powf(-error) / norm2(&xi), &xi.iter().map(|x| x.abs()).collect::<Vec<_>>());
+            let length = norm2(&xi);
+            xi.iter_mut().for_each(|x| *x = x.abs());
+            add_scaled(&mut w, drift * time.powf(-error) / length, &xi);
             if [30_000, 3_000_000].contains(&t) {
                 angles.push(angle(&w, &limit));
             }
@@ -185,60 +174,42 @@ fn increments(_: &Lab) -> Result<Outcome, ClaimError> {
 }
 
 fn growth(lab: &Lab) -> Result<Outcome, ClaimError> {
-    let mut outcome = Outcome::default();
-    let mut worst = f64::NEG_INFINITY;
-    let mut count = 0;
-    for i in 0..100 {
-        let lambda = f64::from(i) / 100.0;
+    let (mut outcome, mut short) = (Outcome::default(), Vec::new());
+    for lambda in (0..100).map(|i| f64::from(i) / 100.0) {
         let bar = (1.0 - lambda) / (2.0 * (1.0 + lambda));
         let epsilon = (1.0 - lambda) / (2.0 * (1.0 + bar));
-        for j in 1..=100 {
-            let p = f64::from(j) / 100.0;
-            for k in -20..=20 {
-                let delta = epsilon * f64::from(k) / 20.0;
-                let factor = (1.0 + p) / (1.0 + p * (lambda + delta));
-                worst = larger(worst, 1.0 + p * bar - factor);
-                count += 1;
-            }
+        for p in (1..=100).map(|j| f64::from(j) / 100.0) {
+            let deltas = (-20..=20).map(|k| epsilon * f64::from(k) / 20.0);
+            short.extend(deltas.map(|delta| 1.0 + p * bar - (1.0 + p) / (1.0 + p * (lambda + delta))));
         }
     }
-    outcome
-        .at_most(format!("1 + 2ηp·ε̄ − τ, largest of {count} triples (λ_k, 2ηp ≤ 1, δ ≤ ε)"), worst, 1e-14)
-        .by_theory();
+    let what = format!("1 + 2ηp·ε̄ − τ, largest of {} triples (λ_k, 2ηp ≤ 1, δ ≤ ε)", short.len());
+    outcome.largest(what, short, 1e-14).by_theory();
     // along a run: 2ηp over the relative growth ‖ΔW‖_*/Σ‖ΔW‖_* tends to 1, where λ₁ = 1
-    let stop = format!("stop={{steps={}}}", lab.choose(40_000u32, 200_000));
-    let task = lab.tasks("b-factored", &["seed=1".to_owned(), stop])?.remove(0);
-    let (size, data) = (5, lab.data(&task)?.train);
+    let task = task(lab, "b-factored", &format!("seed=1; stop={{steps={}}}", lab.choose(40_000, 200_000)))?;
     let (trail, run) = trajectory(lab, &task, Moments::every(1))?;
-    let rows = run.rows(["log_time", "u"]);
-    let (mut total, mut sum, mut ratios) = (0.0, 0.0, Vec::new());
-    let mut w = product(&trail[0], size);
-    let mut eigen = Eigen::new(size);
-    for (step, pair) in rows.windows(2).enumerate().map(|(before, pair)| (before + 1, pair)) {
-        // (19) is a step of η/2 on U, so that η = 2·(the step just made)
-        let eta = 2.0 * (log_difference(pair[1][0], pair[0][0]) - pair[0][1]).exp();
-        eigen.factor(&pull(&data, &w))?;
-        let p = eigen.values().iter().copied().fold(f64::NEG_INFINITY, larger);
-        let next = product(&trail[step], size);
+    // (19) is a step of η/2 on U, so that η = 2·(the step just made)
+    let etas = run.pairs(["log_time", "u"], |[then, u], [now, _]| {
+        let step = now + (-(then - now).exp()).ln_1p();
+        2.0 * (step - u).exp()
+    });
+    let (mut total, mut sum, mut ratio) = (0.0, 0.0, f64::NAN);
+    let mut w = product(&trail[0], SIZE);
+    for (step, eta) in (1usize..).zip(etas) {
+        let p = eigenvalues(&pull(&run.end.data, &w), SIZE)?.into_iter().fold(f64::NEG_INFINITY, larger);
+        let next = product(&trail[step], SIZE);
         let change: Vec<f64> = next.iter().zip(&w).map(|(a, b)| a - b).collect();
-        eigen.factor(&change)?;
-        let h: f64 = eigen.values().iter().map(|value| value.abs()).sum();
+        let h: f64 = eigenvalues(&change, SIZE)?.iter().map(|value| value.abs()).sum();
         if total > 0.0 {
             sum += 2.0 * eta * p;
             if step.is_power_of_two() {
-                ratios.push(2.0 * eta * p / (h / total));
+                ratio = 2.0 * eta * p / (h / total);
             }
         }
         total += h;
         w = next;
     }
-    let last = ratios.last().copied().unwrap_or(f64::NAN);
-    outcome.near("2ηp over ‖ΔW‖_*/Σ‖ΔW‖_* at the end of a run", last, 1.0, 0.1);
+    outcome.near("2ηp over ‖ΔW‖_*/Σ‖ΔW‖_* at the end of a run", ratio, 1.0, 0.1);
     outcome.at_least("Σ 2ηp over that run", sum, 3.0);
     Ok(outcome)
-}
-
-/// ln(eᵃ − eᵇ) for a > b.
-fn log_difference(a: f64, b: f64) -> f64 {
-    a + (-(b - a).exp()).ln_1p()
 }
