@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::courses::{KEPT, LEVELS, Network, courses};
+use super::courses::{ADAPTED, KEPT, LEVELS, Network, courses};
 use crate::arithmetic::rising;
 use crate::outcome::decimals;
 use crate::statistics::{bootstrap_mean, mean};
@@ -38,7 +38,7 @@ pub(super) struct Profiles {
 
 pub(super) fn profiles(lab: &Lab, network: Network) -> Result<Arc<Profiles>, ClaimError> {
     let courses = courses(lab, network)?;
-    let course = courses.adapted();
+    let course = &courses[ADAPTED];
     let (name, quick) = match network {
         Network::Dense => ("robustness of ten digits", (200, 6, 300)),
         Network::Convolutional => ("robustness of ten digits, convolutions", (100, 6, 200)),
@@ -116,9 +116,9 @@ pub(super) fn order(profiles: &Profiles) -> Result<Outcome, ClaimError> {
             let gain = shares.last().map_or(f64::NAN, |last| last - shares[0]);
             outcome.at_least(format!("robust accuracy at {radius:.3}, last model minus first, in points"), gain, 5.0);
         }
-        if let (Some(first), Some(last)) = (found.first(), found.last()) {
-            let pairs = first.examples.iter().zip(&last.examples).map(|(first, last)| last.nearest() - first.nearest());
-            let changes: Vec<f64> = pairs.collect();
+        if let Some((first, last)) = found.first().zip(found.last()) {
+            let pairs = first.examples.iter().zip(&last.examples);
+            let changes: Vec<f64> = pairs.map(|(first, last)| last.nearest() - first.nearest()).collect();
             let ([low, high], count) = (bootstrap_mean(&changes, 0.95), changes.len());
             outcome.note(format!(
                 "{which} images: the last model's distance minus the first's, image by image, is {:.4} in the mean of {count} images (95 % \
