@@ -240,9 +240,9 @@ fn slide(lab: &Lab, task: &Task, length: f64) -> Result<Option<Vec<[f64; 5]>>, C
 }
 
 fn relu_task(lab: &Lab, widths: &str, seed: u64) -> Result<Task, ClaimError> {
-    let varied = [format!("model.widths={widths}"), format!("seeds={seed}")];
-    let fixed = ["model.activation=relu", "data.count=8", "stop.log10_loss=-8"].map(str::to_owned);
-    Ok(lab.tasks("d-flows", &[varied.as_slice(), &fixed].concat())?.remove(0))
+    let network = ["model.activation=relu".to_owned(), format!("model.widths={widths}"), format!("seeds={seed}")];
+    let small = ["data.count=8", "stop.log10_loss=-8"].map(str::to_owned);
+    Ok(lab.tasks("d-flows", &[network.as_slice(), &small].concat())?.remove(0))
 }
 
 /// Which preactivations are positive: where this is the same at both ends of a short piece, no kink is between them.

@@ -46,8 +46,8 @@ fn triangle(seed: u64, count: usize) -> Result<Dataset, ClaimError> {
 /// The flow of the experiment with the cross-entropy loss.
 fn task(lab: &Lab, (widths, activation): (&str, &str)) -> Result<Task, ClaimError> {
     let network = [format!("model.widths={widths}"), format!("model.activation={activation}")];
-    let fixed = ["loss=cross-entropy", "seeds=0", "stop.steps=20000"].map(str::to_owned);
-    Ok(lab.tasks("d-flows", &[network.as_slice(), &fixed].concat())?.remove(0))
+    let [loss, seeds, steps] = ["loss=cross-entropy", "seeds=0", "stop.steps=20000"].map(str::to_owned);
+    Ok(lab.tasks("d-flows", &[&[loss], network.as_slice(), &[seeds, steps]].concat())?.remove(0))
 }
 
 /// Two layers that are smooth, three that are linear.

@@ -15,7 +15,7 @@ use limitpoint::driver::{Advance, Batching, Process, ProcessState};
 use limitpoint::experiments::Task;
 use limitpoint::linalg::norm2;
 use limitpoint::objective::Objective;
-use limitpoint::observers::{Spacing, StopReason};
+use limitpoint::observers::Spacing;
 use limitpoint::schedules::ScheduleState;
 
 /// log₁₀ of the mean losses of Table 1.
@@ -89,8 +89,8 @@ pub(super) fn courses(lab: &Lab, network: Network) -> Result<Arc<Vec<Course>>, C
         let folder = folder.map(|folder| format!("data.mnist.dir=\"{}\"", folder.display()));
         let overrides: Vec<String> = folder.into_iter().chain(part.iter().map(|text| (*text).to_owned())).collect();
         let constant = format!("schedule=constant(rate={rate})");
-        let plain = Plan { target: f64::NEG_INFINITY, epochs, keep: &[] };
-        let [far, biased, repeated] = targets.map(|target| Plan { target, epochs: most, keep: &KEPT });
+        let plain: Plan = (f64::NEG_INFINITY, epochs, &[]);
+        let [far, biased, repeated] = targets.map(|target| -> Plan { (target, most, &KEPT) });
         let mut wanted = vec![
             ("loss-based rate".to_owned(), Vec::new(), far),
             ("constant rate".to_owned(), vec![constant.clone()], plain),
@@ -103,12 +103,7 @@ pub(super) fn courses(lab: &Lab, network: Network) -> Result<Arc<Vec<Course>>, C
             let task = lab.tasks(experiment, &[overrides.as_slice(), extra].concat())?.remove(0);
             Course::follow(lab, what, task, *plan)
         };
-        let runs = wanted.par_iter().map(make).collect::<Result<Vec<_>, _>>()?;
-        // a run that broke down shows nothing
-        match runs.iter().find_map(|run| Some((&run.what, run.ended.as_ref()?))) {
-            Some((what, reason)) => Err(ClaimError::Ended { what: what.clone(), reason: reason.to_string() }),
-            None => Ok(runs),
-        }
+        wanted.par_iter().map(make).collect()
     })
 }
 
@@ -150,20 +145,10 @@ pub(super) struct Course {
     pub displaced: u64,
     /// Largest difference of ln α from what the rule says.
     pub rate_error: f64,
-    /// Why it ended, if not by the loss or the number of epochs.
-    pub ended: Option<StopReason>,
 }
 
-/// When to stop and what to keep.
-#[derive(Debug, Clone, Copy)]
-struct Plan {
-    /// log₁₀ of the mean loss to stop at.
-    target: f64,
-    /// Most accepted epochs.
-    epochs: u64,
-    /// Losses at which the weights are kept, falling.
-    keep: &'static [f64],
-}
+/// log₁₀ of the mean loss to stop at, most accepted epochs, and the losses at which the weights are kept, falling.
+type Plan = (f64, u64, &'static [f64]);
 
 /// What a process shows after an epoch, on training and test images.
 fn look(process: &dyn Process, epoch: u64, decades: f64, (train, test): &mut (Objective, Option<Objective>)) -> Sample {
@@ -188,8 +173,8 @@ fn log_rate(process: &dyn Process) -> f64 {
 }
 
 impl Course {
-    /// Trains.
-    fn follow(lab: &Lab, what: &str, task: Task, plan: Plan) -> Result<Self, ClaimError> {
+    /// Trains a task until its loss or number of epochs is reached.
+    fn follow(lab: &Lab, what: &str, task: Task, (target, epochs, keep): Plan) -> Result<Self, ClaimError> {
         let split = lab.data(&task)?;
         let mut process = lab.start_on(&task, &split.train)?;
         let images = split.train.len();
@@ -199,20 +184,19 @@ impl Course {
         };
         let test = split.test.as_ref().map(|data| lab.objective(&task, data)).transpose()?;
         let mut eyes = (lab.objective(&task, &split.train)?, test);
-        let (what, samples, kept, rate_error, ended) = (what.to_owned(), Vec::new(), Vec::new(), 0.0, None);
+        let (what, samples, kept, rate_error) = (what.to_owned(), Vec::new(), Vec::new(), 0.0);
         let [accepted, rejected, risen, displaced] = [0; 4];
-        let mut course =
-            Self { what, samples, task, split, kept, accepted, rejected, risen, displaced, rate_error, ended };
+        let mut course = Self { what, samples, task, split, kept, accepted, rejected, risen, displaced, rate_error };
         let spacing = Spacing::Logarithmic { per_decade: 24 };
         loop {
             let (start, loss) = (process.params().to_vec(), process.log_loss());
             let decades = (loss - (images as f64).ln()) / LN_10;
             let before = course.kept.len();
             // levels are kept in their order
-            while let Some(level) = plan.keep.get(course.kept.len()).filter(|level| decades <= **level) {
+            while let Some(level) = keep.get(course.kept.len()).filter(|level| decades <= **level) {
                 course.kept.push((*level, start.clone()));
             }
-            let going = course.accepted < plan.epochs && decades > plan.target;
+            let going = course.accepted < epochs && decades > target;
             let first = course.samples.is_empty();
             if first || course.kept.len() > before || spacing.includes(course.accepted) || !going {
                 course.samples.push(look(&*process, course.accepted, decades, &mut eyes));
@@ -224,8 +208,8 @@ impl Course {
                 let rate = log_rate(&*process);
                 for _ in 0..per_epoch {
                     if let Advance::Ended(reason) = process.advance()? {
-                        course.ended = Some(reason);
-                        return Ok(course);
+                        // a run that broke down shows nothing
+                        return Err(ClaimError::Ended { what: course.what, reason: reason.to_string() });
                     }
                 }
                 let accepted = process.step() == (course.accepted + 1) * per_epoch;

@@ -148,27 +148,23 @@ fn printed_growth(lab: &Lab) -> Result<Outcome, ClaimError> {
     Ok(outcome)
 }
 
-/// ln of the two sides of Lemma E.9 at every step but the first.
-fn sides(walk: &Walk) -> Vec<[f64; 2]> {
-    let scale = walk.constants.margin.scale();
-    let (a, c) = (scale.plateau(), -scale.log_start());
-    // with s = e^−v: ds/min{s² vᵃ, E₀} = max{eᵛ v^−a, e^−v/E₀} dv, E₀ = e^−2c cᵃ
-    let log_e0 = a * c.ln() - 2.0 * c;
-    let degree = walk.steps.degree;
-    let constant = 0.5f64.ln() + 2.0 * degree.ln() + 2.0 / degree * walk.constants.log_first_margin;
-    loss_bound_sides(&walk.steps.rows(["u", "log_time"]), constant, |v| (v - a * v.ln()).max(-v - log_e0))
-}
-
 fn rates(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, walks) = (Outcome::default(), walks(lab)?);
     let title = "Loss and norm of gradient descent in T = Σ η, over their limits";
     let mut sketch = Sketch::new("d-descent-rates", title, "ln T", "ratio").logarithmic(true, false);
-    for walk in walks.admissible.iter().chain(&walks.far) {
-        let (steps, mut about) = (&walk.steps, Outcome::default());
-        let identity = steps.map(["outward", "nu"], |[outward, nu]| (outward / (steps.degree * nu) - 1.0).abs());
+    for Walk { steps, constants, .. } in walks.admissible.iter().chain(&walks.far) {
+        let (degree, mut about) = (steps.degree, Outcome::default());
+        let identity = steps.map(["outward", "nu"], |[outward, nu]| (outward / (degree * nu) - 1.0).abs());
         about.largest("⟨θ, −∇L⟩ against L ν, relative", identity, 1e-11).by_theory();
         about.smallest("ν/(L ln 1/L), least", steps.map(["nu", "u"], |[nu, u]| nu / u), 1.0 - 1e-12).by_theory();
-        let apart = sides(walk).into_iter().map(|[left, right]| left - right);
+        let scale = constants.margin.scale();
+        let (a, c) = (scale.plateau(), -scale.log_start());
+        // with s = e^−v: ds/min{s² vᵃ, E₀} = max{eᵛ v^−a, e^−v/E₀} dv, E₀ = e^−2c cᵃ
+        let log_e0 = a * c.ln() - 2.0 * c;
+        let log_c = 0.5f64.ln() + 2.0 * degree.ln() + 2.0 / degree * constants.log_first_margin;
+        let course = steps.rows(["u", "log_time"]);
+        let sides = loss_bound_sides(&course, log_c, |v| (v - a * v.ln()).max(-v - log_e0));
+        let apart = sides.iter().map(|[left, right]| left - right);
         about.smallest("ln E(L) − ln of ½ L² γ̂(t₀)^(2/L) T, least", apart, -1e-9).by_theory();
         // the twin of (P3), from which the upper bound on E follows; the quotient has the digits of the loss's change
         let over = steps.map(["decrease", "mu"], |[decrease, mu]| (decrease - 1.0) / mu);

@@ -7,7 +7,7 @@ use crate::arithmetic::{larger, smaller};
 use crate::{Claim, ClaimError, Finished, Lab, Outcome, Series};
 use limitpoint::certificates::{KktReport, Slopes, kkt_report, tangent_certificate};
 use limitpoint::data::Targets;
-use limitpoint::engine::{Compute, Tangents, cpu};
+use limitpoint::engine::{Compute, cpu};
 use limitpoint::linalg::{Matrix, norm2};
 use limitpoint::losses::LossSpec;
 use limitpoint::models::{Activation, ModelSpec};
@@ -42,32 +42,24 @@ pub(super) const CLAIMS: [Claim; 4] = [
     Claim {
         id: "D.thmA9.printed",
         statement: "There |β| < ½, as the proof of Theorem A.9 prints",
-        try_out: printed_angle,
         experiments: &["d-flows"],
+        try_out: printed_angle,
         ..Claim::MISPRINT
     },
 ];
 
-/// What the judge says of weights.
-fn report_of(
-    model: &mut dyn Tangents,
-    targets: &Targets,
-    loss: &LossSpec,
-    theta: &[f64],
-) -> Result<KktReport, ClaimError> {
-    Ok(kkt_report(model, targets, &*loss.build()?, theta, &NormSpec::L2.into(), (Slopes::Fixed, 0.0))?)
-}
-
-fn report(lab: &Lab, end: &Finished) -> Result<KktReport, ClaimError> {
-    let mut objective = lab.objective(&end.task, &end.data)?;
-    report_of(objective.tangents()?, &end.data.targets, &end.task.recipe.loss, &end.params)
-}
-
-/// Of a network of one neuron with squared ReLU, for the example (3, 4) with label 1.
+/// The report of a network of one neuron with squared ReLU at `theta`, for the example (3, 4) with label 1.
 fn one_neuron(theta: &[f64]) -> Result<KktReport, ClaimError> {
     let spec = ModelSpec::network(&[1], Activation::ReluPower { power: 2 });
     let mut model = cpu::bind(&spec, Matrix::from_rows(&[&[3.0, 4.0]]), 1, Compute::default())?;
-    report_of(&mut *model, &Targets::Binary(vec![1.0]), &LossSpec::Exponential, theta)
+    let (targets, loss) = (Targets::Binary(vec![1.0]), LossSpec::Exponential.build()?);
+    Ok(kkt_report(&mut *model, &targets, &*loss, theta, &NormSpec::L2.into(), (Slopes::Fixed, 0.0))?)
+}
+
+fn report(lab: &Lab, end: &Finished) -> Result<KktReport, ClaimError> {
+    let (mut objective, loss) = (lab.objective(&end.task, &end.data)?, end.task.recipe.loss.build()?);
+    let (model, norm) = (objective.tangents()?, NormSpec::L2.into());
+    Ok(kkt_report(model, &end.data.targets, &*loss, &end.params, &norm, (Slopes::Fixed, 0.0))?)
 }
 
 fn notions(lab: &Lab) -> Result<Outcome, ClaimError> {
@@ -96,11 +88,9 @@ fn notions(lab: &Lab) -> Result<Outcome, ClaimError> {
     let course = down_to(lab, levels)?.par_iter().map(|run| measures(lab, run)).collect::<Result<Vec<_>, _>>()?;
     let mut about = Outcome::default();
     about.largest("smallest margin at θ̃ minus 1", course.iter().map(|row| (row[0] - 1.0).abs()), 1e-10).by_theory();
-    let columns =
-        [(1, "ε"), (2, "δ"), (3, "τ")].map(|(k, name)| (name, course.iter().map(|row| row[k]).collect::<Vec<f64>>()));
-    for (name, seen) in &columns {
-        falls(&mut about, *name, seen, levels);
-    }
+    let column = |k: usize| course.iter().map(|row| row[k]).collect::<Vec<f64>>();
+    let columns = [("ε", column(1)), ("δ", column(2)), ("τ", column(3))];
+    columns.iter().for_each(|(name, seen)| falls(&mut about, *name, seen, levels));
     for (name, seen) in &columns {
         about.falls(format!("{name} at the end over the first"), seen, 0.2);
     }
