@@ -1,7 +1,7 @@
 //! Appendix F: many classes and the cross-entropy loss.
 
-use super::flows::{outward_share, spare_gain};
-use crate::arithmetic::{larger, smaller};
+use super::flows::{ON_FLOWS, join, outward_share, since_separation, spare_gain};
+use crate::arithmetic::smaller;
 use crate::{Claim, ClaimError, Lab, Moments, Outcome, Series, Sketch, steepest};
 use limitpoint::data::{DataSplit, Dataset, Targets};
 use limitpoint::engine::Forward;
@@ -15,9 +15,8 @@ pub(super) const CLAIMS: [Claim; 2] = [
         covers: &["D.defF1", "D.lemF2"],
         statement: "With L = Σ ln(1 + Σⱼ e^{−sₙⱼ}), the negative log of the softmax of +Φ, the smoothed margin −ln(e^L − 1)/ρ^L never \
                     falls once L < ln 2, which classifies everything; ν obeys its bound and the margin that of Lemma 5.1",
-        experiments: &["d-flows"],
         try_out: corrected,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "D.F.printed",
@@ -45,15 +44,10 @@ fn triangle(seed: u64, count: usize) -> Result<Dataset, ClaimError> {
 }
 
 /// The flow of the experiment with the cross-entropy loss.
-fn tasks(lab: &Lab, widths: &str, activation: &str) -> Result<Vec<Task>, ClaimError> {
-    let overrides = [
-        "loss=cross-entropy".to_owned(),
-        format!("model.widths={widths}"),
-        format!("model.activation={activation}"),
-        "seeds=0".to_owned(),
-        "stop.steps=20000".to_owned(),
-    ];
-    lab.tasks("d-flows", &overrides)
+fn task(lab: &Lab, (widths, activation): (&str, &str)) -> Result<Task, ClaimError> {
+    let network = [format!("model.widths={widths}"), format!("model.activation={activation}")];
+    let [loss, seeds, steps] = ["loss=cross-entropy", "seeds=0", "stop.steps=20000"].map(str::to_owned);
+    Ok(lab.tasks("d-flows", &[&[loss], network.as_slice(), &[seeds, steps]].concat())?.remove(0))
 }
 
 /// Two layers that are smooth, three that are linear.
@@ -71,15 +65,14 @@ fn softmax_loss(scores: &[f64], data: &Dataset, sign: f64) -> f64 {
 
 /// What holds at every point of weight space, with the softmax of `sign`·Φ.
 fn points(lab: &Lab, outcome: &mut Outcome, sign: f64) -> Result<(), ClaimError> {
-    for (widths, activation) in NETWORKS {
-        let data = triangle(1, 12)?;
-        let Some(task) = tasks(lab, widths, activation)?.into_iter().next() else { continue };
+    for network in NETWORKS {
+        let (task, data) = (task(lab, network)?, triangle(1, 12)?);
         let mut objective = lab.objective(&task, &data)?;
         let degree = objective.homogeneity().map_or(f64::NAN, |homogeneity| homogeneity.degree);
         let mut stream = Streams::new(7).stream("points");
         let mut theta = vec![0.0; objective.layout().len()];
         let mut gradient = LogScaled::zeros(theta.len());
-        let [mut rewriting, mut euler, mut above, mut below] = [0.0, 0.0, f64::NEG_INFINITY, f64::NEG_INFINITY];
+        let [mut rewriting, mut euler, mut above, mut below] = [const { Vec::new() }; 4];
         for _ in 0..lab.choose(100, 1000) {
             stream.fill_normal(&mut theta);
             theta.iter_mut().for_each(|w| *w *= 0.7);
@@ -87,53 +80,49 @@ fn points(lab: &Lab, outcome: &mut Outcome, sign: f64) -> Result<(), ClaimError>
             objective.forward(&theta).backward(&theta, &mut gradient);
             let loss = objective.log_loss().exp();
             let direct = softmax_loss(&scores, &data, sign);
-            rewriting = larger(rewriting, (loss - direct).abs() / (1.0 + loss.abs().max(direct.abs())));
+            rewriting.push((loss - direct).abs() / (1.0 + loss.abs().max(direct.abs())));
             let (mut nu, mut size) = (0.0, 0.0);
             for s in objective.margins().chunks_exact(CLASSES - 1) {
                 let negative: Vec<f64> = s.iter().map(|s| -s).collect();
                 // q̃ = −ln Σ e^−s lies between q − ln(C − 1) and q
                 let (soft, hard) = (-log_sum_exp(&negative), s.iter().copied().fold(f64::INFINITY, smaller));
-                above = larger(above, soft - hard);
-                below = larger(below, hard - ((CLASSES - 1) as f64).ln() - soft);
+                above.push(soft - hard);
+                below.push(hard - ((CLASSES - 1) as f64).ln() - soft);
                 // Σ e^−s s/(1 + Σ e^−s), with the common factor e^−q̃ = Σ e^−s taken out
                 let share = 1.0 / (1.0 + soft.exp());
                 let terms = s.iter().map(|s| (soft - s).exp() * s * share);
                 (nu, size) = terms.fold((nu, size), |(nu, size), x| (nu + x, size + x.abs()));
             }
             let outward = -dot(&theta, &gradient.direction) * gradient.log_scale.exp();
-            euler = larger(euler, (outward - degree * nu).abs() / (degree * size));
+            euler.push((outward - degree * nu).abs() / (degree * size));
         }
-        let sign = if sign > 0.0 { "+Φ" } else { "−Φ" };
-        let what = format!("widths {widths}: Σ ln(1 + Σ e^−s) against the softmax of {sign}, relative");
-        outcome.at_most(what, rewriting, 1e-12).by_theory();
-        outcome.at_most(format!("widths {widths}: q̃ − q, largest"), above, 1e-12).by_theory();
-        outcome.at_most(format!("widths {widths}: q − ln(C − 1) − q̃, largest"), below, 1e-12).by_theory();
-        outcome.at_most(format!("widths {widths}: ⟨θ, −∇L⟩ against L ν, relative"), euler, 1e-10).by_theory();
+        let (sign, mut about) = (if sign > 0.0 { "+Φ" } else { "−Φ" }, Outcome::default());
+        let what = format!("Σ ln(1 + Σ e^−s) against the softmax of {sign}, relative");
+        about.largest(what, rewriting, 1e-12).by_theory();
+        about.largest("q̃ − q, largest", above, 1e-12).by_theory();
+        about.largest("q − ln(C − 1) − q̃, largest", below, 1e-12).by_theory();
+        about.largest("⟨θ, −∇L⟩ against L ν, relative", euler, 1e-10).by_theory();
+        join(outcome, &format!("widths {}", network.0), about);
     }
     Ok(())
 }
 
-/// A loss below ln 2 means that the right class has the largest score.
+/// A loss below ln 2 means that the right class has the largest score, here of one example of the first class.
 fn threshold(lab: &Lab, outcome: &mut Outcome, sign: f64) -> Result<(), ClaimError> {
-    // scores of one example; a loss below ln 2 must mean that its class has the largest score
     let inputs = Matrix::from_rows(&[&[1.0]]);
     let data = Dataset::new("one", inputs, Targets::Classes { labels: vec![0], count: CLASSES }, vec![1])?;
     let mut stream = Streams::new(3).stream("scores");
-    let (mut below, mut wrong, mut least) = (0usize, 0usize, f64::INFINITY);
+    let (mut right, mut wrong) = (Vec::new(), Vec::new());
     for _ in 0..lab.choose(10_000, 100_000) {
         let mut scores = [0.0; CLASSES];
         stream.fill_normal(&mut scores);
-        let loss = softmax_loss(&scores, &data, sign);
-        let right = scores[0] > scores[1] && scores[0] > scores[2];
-        below += usize::from(loss < 2f64.ln());
-        wrong += usize::from(loss < 2f64.ln() && !right);
-        if !right {
-            least = smaller(least, loss);
-        }
+        let losses = if scores[0] > scores[1] && scores[0] > scores[2] { &mut right } else { &mut wrong };
+        losses.push(softmax_loss(&scores, &data, sign));
     }
-    outcome.at_least("random scores whose loss is below ln 2", below as f64, 1000.0);
-    outcome.at_most("of them, examples that are misclassified", wrong as f64, 0.0).by_theory();
-    outcome.at_least("least loss of a misclassified example", least, 2f64.ln()).by_theory();
+    let low = |losses: &[f64]| losses.iter().filter(|loss| **loss < 2f64.ln()).count() as f64;
+    outcome.at_least("random scores whose loss is below ln 2", low(&right) + low(&wrong), 1000.0);
+    outcome.at_most("of them, examples that are misclassified", low(&wrong), 0.0).by_theory();
+    outcome.smallest("least loss of a misclassified example", wrong, 2f64.ln()).by_theory();
     Ok(())
 }
 
@@ -155,23 +144,21 @@ fn corrected(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut sketch =
         Sketch::new("d-classes", "Smoothed margin with three classes", "ln 1/L", "γ̃(t)/γ̃(t₀)").logarithmic(true, false);
     let mut separated = 0;
-    for (widths, activation) in NETWORKS {
+    for network in NETWORKS {
         for seed in 0..lab.choose(2, 5) {
-            let Some(task) = tasks(lab, widths, activation)?.into_iter().next() else { continue };
+            let task = task(lab, network)?;
             let split = DataSplit { train: triangle(seed, 12)?, test: None, truth: None };
             let flow = lab.series_on(&task, &split, Moments::every(1).separated(), steepest::columns(&task))?;
             let degree = flow.degree;
             let flow = flow.with("soft_margin", ["soft", "size"], |[soft, size]| soft / size.powf(degree));
-            let what = format!("widths {widths}, seed {seed}");
+            let what = format!("widths {}, seed {seed}", network.0);
             if !flow.complete() {
                 outcome.leave_out(what, format!("stays at ln L = {:.2}", flow.end.log_loss));
                 continue;
             }
             separated += 1;
-            let start = flow.first("soft_margin");
-            let points = flow.curve("u", "soft_margin", 5).into_iter().map(|[u, margin]| [u, margin / start]);
-            sketch = sketch.curve(&what, points.collect());
-            along(&mut outcome, &flow.called(what))?;
+            sketch = sketch.curve(&what, since_separation(&flow));
+            join(&mut outcome, &what, along(&flow)?);
         }
     }
     outcome.at_least("flows that separate their examples and reach their loss", f64::from(separated), 3.0);
@@ -180,17 +167,16 @@ fn corrected(lab: &Lab) -> Result<Outcome, ClaimError> {
 }
 
 /// Lemma F.2 and Theorem 4.1 along one flow, from L < ln 2 on.
-fn along(outcome: &mut Outcome, flow: &Series) -> Result<(), ClaimError> {
-    let what = &flow.what;
+fn along(flow: &Series) -> Result<Outcome, ClaimError> {
+    let mut outcome = Outcome::default();
     // −ln(e^L − 1) as it is written, where e^L − 1 still has digits
     let early = flow.rows(["u", "soft"]).into_iter().filter(|[u, _]| *u < 30.0);
     let definition = early.map(|[u, soft]| (soft + (-u).exp().exp_m1().ln()).abs() / soft.max(1.0));
-    outcome.largest(format!("{what}: γ̃ρ^L against −ln(e^L − 1), relative"), definition, 1e-12).by_theory();
-    let least = format!("{what}: smallest margin at any time with L < ln 2");
-    outcome.at_least(least, flow.least("smallest"), f64::MIN_POSITIVE).by_theory();
-    outcome.never_falls(format!("{what}: largest relative fall of γ̃"), flow.column("soft_margin"), 1e-12).by_theory();
-    outcome.smallest(format!("{what}: ν g′/(g L), least"), outward_share(flow)?, 1.0 - 1e-12).by_theory();
-    let spared = format!("{what}: gain of ln γ̃ minus L turn²/gain of ln ρ, least");
-    outcome.smallest(spared, spare_gain(flow), -1e-9).by_theory();
-    Ok(())
+    outcome.largest("γ̃ρ^L against −ln(e^L − 1), relative", definition, 1e-12).by_theory();
+    let smallest = flow.least("smallest");
+    outcome.at_least("smallest margin at any time with L < ln 2", smallest, f64::MIN_POSITIVE).by_theory();
+    outcome.never_falls("largest relative fall of γ̃", flow.column("soft_margin"), 1e-12).by_theory();
+    outcome.smallest("ν g′/(g L), least", outward_share(flow)?, 1.0 - 1e-12).by_theory();
+    outcome.smallest("gain of ln γ̃ minus L turn²/gain of ln ρ, least", spare_gain(flow), -1e-9).by_theory();
+    Ok(outcome)
 }

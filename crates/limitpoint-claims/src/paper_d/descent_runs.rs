@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::arithmetic::{larger, smaller};
-use crate::{ClaimError, Columns, Lab, Moments, Series};
+use crate::columns::Bound;
+use crate::{Claim, ClaimError, Columns, Lab, Moments, Series};
 use limitpoint::experiments::Task;
 use limitpoint::linalg::{Matrix, dot, norm2};
 use limitpoint::models::Initialiser;
@@ -14,25 +15,16 @@ use limitpoint::objective::Objective;
 use limitpoint::schedules::ScheduleSpec;
 use limitpoint::training::AdmissibleDescent;
 
+/// A formula that is tried on these runs.
+pub(super) const ON_DESCENT: Claim = Claim { experiments: &["d-descent"], ..Claim::FORMULA };
+
 /// What is allowed for rounding.
 pub(super) const ROUNDING: f64 = 1e-12;
 
-/// An activation of the experiment.
-pub(super) struct Kind {
-    /// In words.
-    pub name: &'static str,
-    /// As the command line writes it.
-    text: &'static str,
-    /// Shrinks the start so that κ is constant at first.
-    shrink: f64,
-    /// The multiple of H that travels far; the next one of [`FACTORS`] is too long.
-    far: f64,
-}
-
-pub(super) const KINDS: [Kind; 2] = [
-    Kind { name: "squared ReLU", text: "relu-power(power=2)", shrink: 0.9375, far: 1e4 },
-    Kind { name: "quadratic", text: "quadratic", shrink: 0.75, far: 1e3 },
-];
+/// Activations of the experiment in words and as the command line writes them; what shrinks the start so that κ is
+/// constant at first; the multiple of H that travels far, while the next one of [`FACTORS`] is too long.
+pub(super) const KINDS: [(&str, &str, f64, f64); 2] =
+    [("squared ReLU", "relu-power(power=2)", 0.9375, 1e4), ("quadratic", "quadratic", 0.75, 1e3)];
 
 /// (P1) to (P4), by how much a step misses each: the columns of [`steps`] that are to be at most 0.
 pub(super) const PARTS: [&str; 4] = ["(P1)", "(P2)", "(P3)", "(P4)"];
@@ -53,9 +45,8 @@ fn steps() -> Columns {
     let state = ["u", "log_time", "smallest", "size", "nu", "printed_nu", "outward", "excess", "eta", "log_margin"];
     let names = state.into_iter().chain(["log_soft", "mu"]).chain(PARTS);
     let columns = Columns::new(names.chain(["grown", "decrease", "turn", "strayed"]), |bound| {
-        let (recipe, mut objective) = (&bound.task.recipe, bound.task.setup()?.objective(bound.data)?);
-        let constants = AdmissibleDescent::new(&recipe.model, &recipe.loss, bound.data, &mut objective, bound.start)?;
-        let (schedule, scale) = (recipe.schedule.clone(), *constants.margin.scale());
+        let (mut objective, constants) = theory(bound)?;
+        let (schedule, scale) = (bound.task.recipe.schedule.clone(), *constants.margin.scale());
         let degree = scale.degree();
         let mut gradient = LogScaled::zeros(bound.start.len());
         let (mut log_time, mut gone) = (f64::NEG_INFINITY, false);
@@ -121,11 +112,17 @@ fn steps() -> Columns {
     columns.with_before()
 }
 
+/// The objective of a run, and the constants of a descent from its start.
+fn theory(bound: &Bound) -> Result<(Objective, AdmissibleDescent), ClaimError> {
+    let (recipe, mut objective) = (&bound.task.recipe, bound.task.setup()?.objective(bound.data)?);
+    let constants = AdmissibleDescent::new(&recipe.model, &recipe.loss, bound.data, &mut objective, bound.start)?;
+    Ok((objective, constants))
+}
+
 /// `curvature`: ‖∇²L‖/(2 C κ(L)). `value`, `gradient`: the largest |q|/ρ^L over B₀ and ‖∇q‖/ρ^{L−1} over B₁.
 fn bounds() -> Columns {
     Columns::new(["curvature", "value", "gradient"], |bound| {
-        let (recipe, mut objective) = (&bound.task.recipe, bound.task.setup()?.objective(bound.data)?);
-        let constants = AdmissibleDescent::new(&recipe.model, &recipe.loss, bound.data, &mut objective, bound.start)?;
+        let (mut objective, constants) = theory(bound)?;
         let scale = *constants.margin.scale();
         Ok(Box::new(move |seen, out| {
             let (theta, u, size) = (seen.point.params, -seen.point.log_loss, seen.point.length());
@@ -145,19 +142,13 @@ fn bounds() -> Columns {
 
 /// A run.
 pub(super) struct Walk {
-    /// In words.
-    pub what: String,
     /// Activation, in words.
     pub activation: &'static str,
     /// The multiple of H; NaN for other rules.
     pub factor: f64,
     /// B₀, B₁, B₂, C, γ̂.
     pub constants: AdmissibleDescent,
-    /// L of the theory.
-    pub degree: f64,
-    /// Number of examples.
-    pub examples: f64,
-    /// The columns of every step.
+    /// The columns of every step, under the name of the run.
     pub steps: Series,
     /// The largest of [`bounds`] over some points of the run.
     pub bounds: [f64; 3],
@@ -183,16 +174,14 @@ impl Walk {
         self.stayed && self.violations() == [0; 4] && self.falls().0 == 0
     }
 
-    fn of(lab: &Lab, what: String, activation: &'static str, task: &Task) -> Result<Self, ClaimError> {
-        let constants = constants(lab, task)?;
+    fn of(lab: &Lab, (what, activation, task): &Planned) -> Result<Self, ClaimError> {
+        let (constants, activation) = (constants(lab, task)?, *activation);
         let factor = if let ScheduleSpec::Admissible { c, .. } = task.recipe.schedule { c } else { f64::NAN };
         let rarely = task.recipe.stop.steps.unwrap_or(1000).div_ceil(8);
-        let run = lab.series(task, Moments::every(1), vec![steps(), bounds().rarely(rarely)])?;
+        let run = lab.series(task, Moments::every(1), vec![steps(), bounds().rarely(rarely)])?.called(what);
         let stayed = run.column("u").iter().skip(1).all(|u| !u.is_nan());
-        let (steps, bounds) =
-            (run.when("u", |u| !u.is_nan()), ["curvature", "value", "gradient"].map(|name| run.most(name)));
-        let (degree, examples) = (constants.margin.scale().degree(), run.end.data.len() as f64);
-        Ok(Self { what, activation, factor, constants, degree, examples, steps, bounds, stayed })
+        let bounds = ["curvature", "value", "gradient"].map(|name| run.most(name));
+        Ok(Self { activation, factor, constants, steps: run.when("u", |u| !u.is_nan()), bounds, stayed })
     }
 }
 
@@ -220,18 +209,13 @@ fn hessian_norm(objective: &mut Objective, theta: &[f64], u: f64) -> Result<f64,
             }
         }
     }
-    for i in 0..size {
-        for j in 0..i {
-            let mean = 0.5 * (hessian[(i, j)] + hessian[(j, i)]);
-            (hessian[(i, j)], hessian[(j, i)]) = (mean, mean);
-        }
-    }
+    let means: Vec<f64> = hessian.data.iter().zip(&hessian.transpose().data).map(|(a, b)| 0.5 * (a + b)).collect();
     let mut eigen = limitpoint::linalg::Eigen::new(size);
-    eigen.factor(&hessian.data)?;
+    eigen.factor(&means)?;
     Ok(eigen.values().iter().fold(0.0, |most, x| larger(most, x.abs())))
 }
 
-/// Which part of the runs a walk belongs to.
+/// All runs.
 pub(super) struct Walks {
     /// Steps that satisfy (S5): H itself from two starts, and a constant.
     pub admissible: Vec<Walk>,
@@ -246,47 +230,41 @@ pub(super) struct Walks {
 /// The multiples of H that are tried.
 const FACTORS: [f64; 7] = [1.0, 10.0, 100.0, 1e3, 3e3, 1e4, 1e5];
 
-/// All runs.
+/// A run that is to be made: its name, its activation in words, and what is run.
+type Planned = (String, &'static str, Task);
+
 pub(super) fn walks(lab: &Lab) -> Result<Arc<Walks>, ClaimError> {
     lab.once("gradient descent at every step", || {
-        let mut tasks: [Vec<(String, &'static str, Task)>; 4] = Default::default();
+        let mut planned: [Vec<Planned>; 4] = Default::default();
         let long = lab.choose(10_000, 200_000);
-        for Kind { name, text, shrink, far } in KINDS {
-            let task = |schedule: &str, steps: usize| -> Result<Task, ClaimError> {
+        for (name, text, shrink, far) in KINDS {
+            let plan = |what: String, schedule: String, steps: usize| -> Result<Planned, ClaimError> {
                 let overrides =
                     [format!("model.activation={text}"), format!("schedule={schedule}"), format!("stop.steps={steps}")];
-                Ok(lab.tasks("d-descent", &overrides)?.remove(0))
+                Ok((format!("{name}, {what}"), name, lab.tasks("d-descent", &overrides)?.remove(0)))
             };
-            let plain = task("admissible", long)?;
-            let mut small = plain.clone();
-            if let Initialiser::Given { values } = &mut small.recipe.initialiser {
+            let plain = plan("η = H(L)".into(), "admissible".into(), long)?;
+            let mut small = plan("η = H(L) from a smaller start".into(), "admissible".into(), long)?;
+            if let Initialiser::Given { values } = &mut small.2.recipe.initialiser {
                 values.iter_mut().for_each(|x| *x *= shrink);
             }
-            let rate = smallest_step(&constants(lab, &plain)?);
-            let constant = task(&format!("constant(rate={rate})"), long)?;
-            tasks[0].push((format!("{name}, η = H(L)"), name, plain));
-            tasks[0].push((format!("{name}, η = H(L) from a smaller start"), name, small));
-            tasks[0].push((format!("{name}, η = min H"), name, constant));
+            // min H(x) over x ≤ L(t₀): as a function of u, H falls until u = 1 + a = 3 − 2/L and grows from there
+            let constants = constants(lab, &plain.2)?;
+            let scale = constants.margin.scale();
+            let rate = constants.log_step(-(1.0 + scale.plateau()).max(-scale.log_start())).exp();
+            let constant = plan("η = min H".into(), format!("constant(rate={rate})"), long)?;
+            planned[0].extend([plain, small, constant]);
             for factor in FACTORS {
-                let multiple = task(&format!("admissible(c={factor})"), lab.choose(1000, 10_000))?;
-                tasks[1].push((format!("{name}, c = {factor}"), name, multiple));
+                let steps = lab.choose(1000, 10_000);
+                planned[1].push(plan(format!("c = {factor}"), format!("admissible(c={factor})"), steps)?);
             }
-            let travel = task(&format!("admissible(c={far})"), lab.choose(100_000, 400_000))?;
-            tasks[2].push((format!("{name}, η = {far} H(L)"), name, travel));
-            let wild = task("flow-resolved(resolution=16)", 600)?;
-            tasks[3].push((format!("{name}, steps that move a margin by up to 16"), name, wild));
+            let steps = lab.choose(100_000, 400_000);
+            planned[2].push(plan(format!("η = {far} H(L)"), format!("admissible(c={far})"), steps)?);
+            let schedule = "flow-resolved(resolution=16)".into();
+            planned[3].push(plan("steps that move a margin by up to 16".into(), schedule, 600)?);
         }
-        let run = |tasks: &[(String, &'static str, Task)]| -> Result<Vec<Walk>, ClaimError> {
-            tasks.par_iter().map(|(what, name, task)| Walk::of(lab, what.clone(), name, task)).collect()
-        };
-        let [admissible, multiples, far, wild] = tasks;
+        let run = |planned: &[Planned]| planned.par_iter().map(|one| Walk::of(lab, one)).collect::<Result<Vec<_>, _>>();
+        let [admissible, multiples, far, wild] = planned;
         Ok(Walks { admissible: run(&admissible)?, multiples: run(&multiples)?, far: run(&far)?, wild: run(&wild)? })
     })
-}
-
-/// min H(x) over x ≤ L(t₀): as a function of u, H falls until u = 1 + a = 3 − 2/L and grows from there.
-fn smallest_step(constants: &AdmissibleDescent) -> f64 {
-    let scale = constants.margin.scale();
-    let lowest = (1.0 + scale.plateau()).max(-scale.log_start());
-    constants.log_step(-lowest).exp()
 }

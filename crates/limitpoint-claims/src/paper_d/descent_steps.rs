@@ -1,7 +1,8 @@
 //! Appendix E.1 and E.2: which steps of gradient descent are admissible, and the margin γ̂.
 
-use super::descent_runs::walks;
-use crate::arithmetic::{larger, smaller};
+use super::descent_runs::{ON_DESCENT, Walk, walks};
+use super::flows::join;
+use crate::arithmetic::smaller;
 use crate::{Claim, ClaimError, Lab, Outcome};
 use limitpoint::diagnostics::DescentMargin;
 use limitpoint::losses::DescentScale;
@@ -13,9 +14,8 @@ pub(super) const CLAIMS: [Claim; 4] = [
         statement: "H(x) = μ(x)/(C κ(x)) is the inverse of a bound on the curvature: κ is continuous and does not \
                     decrease, ‖∇²L‖ ≤ 2 C κ(L) along the descent, and H is of order 1/(x (ln 1/x)^{3−2/L}) down to x \
                     = 10^−1000; squared ReLU and quadratic networks",
-        experiments: &["d-descent"],
         try_out: steps,
-        ..Claim::FORMULA
+        ..ON_DESCENT
     },
     Claim {
         id: "D.s5.printed",
@@ -28,9 +28,8 @@ pub(super) const CLAIMS: [Claim; 4] = [
         covers: &["D.lemE1"],
         statement: "γ̂ = e^{φ(L)}/ρ^L is well-defined, φ(x) = ln u − ln 1/L(t₀) · (1/u + 1/(2L u²)) for small x, and \
                     γ̂ < γ̃ ≤ γ̄ with γ̂/γ̄ = 1 − O(1/u)",
-        experiments: &["d-descent"],
         try_out: margin,
-        ..Claim::FORMULA
+        ..ON_DESCENT
     },
     Claim {
         id: "D.ghat.printed",
@@ -48,42 +47,44 @@ fn steps(lab: &Lab) -> Result<Outcome, ClaimError> {
     for degree in DEGREES {
         let scale = DescentScale::new(degree, -1e-3)?;
         let logs: Vec<f64> = (0..40_000).map(|k| -40.0 + 1e-3 * f64::from(k)).filter(|log| *log < -1e-3).collect();
-        let pairs = logs.windows(2).map(|pair| (pair[0], scale.log_kappa(pair[1]) - scale.log_kappa(pair[0])));
-        let (least, most) = pairs.fold((f64::INFINITY, 0.0), |(least, most), (log, rise)| {
-            // d ln κ/d ln x is at most 1 for L ≥ 1, and 1 − a/u below
-            let slope = 1.0 + (-scale.plateau() / -(log + 1e-3)).max(0.0);
-            (smaller(least, rise), larger(most, rise / slope))
-        });
-        outcome.at_least(format!("L = {degree}: least change of ln κ over 0.001 of ln x"), least, -1e-14).by_theory();
-        outcome.at_most(format!("L = {degree}: its largest change over that of its slope"), most, 1.001e-3).by_theory();
+        let rise = |pair: &[f64]| scale.log_kappa(pair[1]) - scale.log_kappa(pair[0]);
+        let rises = logs.windows(2).map(rise);
+        outcome.smallest(format!("L = {degree}: least change of ln κ over 0.001 of ln x"), rises, -1e-14).by_theory();
+        // d ln κ/d ln x is at most 1 for L ≥ 1, and 1 − a/u below
+        let slope = |log: f64| 1.0 + (-scale.plateau() / -(log + 1e-3)).max(0.0);
+        let shares = logs.windows(2).map(|pair| rise(pair) / slope(pair[0]));
+        outcome
+            .largest(format!("L = {degree}: its largest change over that of its slope"), shares, 1.001e-3)
+            .by_theory();
+    }
+    for Walk { steps, bounds: [curvature, value, gradient], .. } in walks.admissible.iter().chain(&walks.far) {
+        let mut about = Outcome::default();
+        let strayed = steps.most("strayed");
+        about.at_most("steps of the driver against −η∇L, relative to ρ", strayed, 1e-14).by_theory();
+        about.at_most("‖∇²L‖/(2 C κ(L)), largest", *curvature, 1.0).by_theory();
+        about.at_most("|q|/(B₀ ρ^L), largest", *value, 1.0 + 1e-12).by_theory();
+        about.at_most("‖∇q‖/(B₁ ρ^(L−1)), largest", *gradient, 1.0 + 1e-12).by_theory();
+        join(&mut outcome, &steps.what, about);
     }
     let u = 1000.0 * std::f64::consts::LN_10;
-    for walk in walks.admissible.iter().chain(&walks.far) {
-        let (what, [curvature, value, gradient]) = (&walk.what, walk.bounds);
-        let strayed = walk.steps.most("strayed");
-        outcome.at_most(format!("{what}: steps of the driver against −η∇L, relative to ρ"), strayed, 1e-14).by_theory();
-        outcome.at_most(format!("{what}: ‖∇²L‖/(2 C κ(L)), largest"), curvature, 1.0).by_theory();
-        outcome.at_most(format!("{what}: |q|/(B₀ ρ^L), largest"), value, 1.0 + 1e-12).by_theory();
-        outcome.at_most(format!("{what}: ‖∇q‖/(B₁ ρ^(L−1)), largest"), gradient, 1.0 + 1e-12).by_theory();
-    }
-    for walk in walks.admissible.iter().filter(|walk| walk.factor == 1.0) {
-        let scale = walk.constants.margin.scale();
-        let order = (-0.5 * scale.log_start()).ln() - walk.constants.log_curvature;
+    for Walk { steps, constants, bounds, .. } in walks.admissible.iter().filter(|walk| walk.factor == 1.0) {
+        let (scale, mut about) = (constants.margin.scale(), Outcome::default());
+        let order = (-0.5 * scale.log_start()).ln() - constants.log_curvature;
         let worst = [scale.plateau().max(-scale.log_start()), 100.0, u, 1e6]
-            .map(|u| (walk.constants.log_step(-u) - order - u + (3.0 - 2.0 / walk.degree) * u.ln()).abs() / u);
-        let what = format!("{}: ln H against ln of 1/(x u^(3−2/L)) times ln(1/L(t₀))/(2C), relative", walk.what);
-        outcome.largest(what, worst, 1e-14).by_theory();
-        let [log_10, first] = [walk.constants.log_step(-u), walk.constants.log_step(scale.log_start())]
-            .map(|log| log / std::f64::consts::LN_10);
-        outcome.note(format!(
-            "{}: C = {:.3e}, H = {:.2e} at L(t₀) = {:.3}, log₁₀ H = {log_10:.3} at L = 1e-1000; the curvature is at \
+            .map(|u| (constants.log_step(-u) - order - u + (3.0 - 2.0 / steps.degree) * u.ln()).abs() / u);
+        let what = "ln H against ln of 1/(x u^(3−2/L)) times ln(1/L(t₀))/(2C), relative";
+        about.largest(what, worst, 1e-14).by_theory();
+        let [log_10, first] =
+            [-u, scale.log_start()].map(|log_loss| constants.log_step(log_loss) / std::f64::consts::LN_10);
+        about.note(format!(
+            "C = {:.3e}, H = {:.2e} at L(t₀) = {:.3}, log₁₀ H = {log_10:.3} at L = 1e-1000; the curvature is at \
              most {:.2e} of its bound",
-            walk.what,
-            walk.constants.log_curvature.exp(),
+            constants.log_curvature.exp(),
             10f64.powf(first),
             scale.log_start().exp(),
-            walk.bounds[0]
+            bounds[0]
         ));
+        join(&mut outcome, &steps.what, about);
     }
     Ok(outcome)
 }
@@ -132,50 +133,47 @@ fn deficit_by_definition(scale: &DescentScale, from: f64) -> f64 {
 fn margin(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, walks) = (Outcome::default(), walks(lab)?);
     for degree in DEGREES {
-        let (mut closed, mut general) = (0.0, 0.0);
+        let (mut closed, mut general) = (Vec::new(), Vec::new());
         for log_start in [-0.05, -0.5, -1.2, -4.0, -30.0] {
             let hat = DescentMargin::new(degree, log_start)?;
             let (c, from) = (-log_start, hat.closed_from());
             for u in [from, 2.0 * from, 100.0 * from] {
                 let formula = u.ln() - c * (1.0 / u + 1.0 / (2.0 * degree * u * u));
                 let by_definition = u.ln() - numerical_tail(hat.scale(), u);
-                closed = larger(closed, larger((hat.phi(-u) - formula).abs(), (by_definition - formula).abs()));
+                closed.extend([(hat.phi(-u) - formula).abs(), (by_definition - formula).abs()]);
             }
             let found = hat.deficit(log_start);
-            general = larger(general, (found - deficit_by_definition(hat.scale(), c)).abs() / found);
+            general.push((found - deficit_by_definition(hat.scale(), c)).abs() / found);
         }
-        outcome
-            .at_most(format!("L = {degree}: φ by quadrature against its closed form for small x"), closed, 1e-8)
-            .by_theory();
-        outcome.at_most(format!("L = {degree}: −I(L(t₀)) against its definition, relative"), general, 1e-8).by_theory();
+        let what = format!("L = {degree}: φ by quadrature against its closed form for small x");
+        outcome.largest(what, closed, 1e-8).by_theory();
+        outcome.largest(format!("L = {degree}: −I(L(t₀)) against its definition, relative"), general, 1e-8).by_theory();
     }
-    for walk in walks.admissible.iter().chain(&walks.far) {
-        let scale = walk.constants.margin.scale();
-        let (c, closed_from) = (-scale.log_start(), walk.constants.margin.closed_from());
-        let (what, steps) = (&walk.what, &walk.steps);
+    for Walk { steps, constants, .. } in walks.admissible.iter().chain(&walks.far) {
+        let (c, closed_from) = (-constants.margin.scale().log_start(), constants.margin.closed_from());
+        let (what, mut about) = (&steps.what, Outcome::default());
         let below = steps.map(["log_soft", "log_margin"], |[soft, margin]| soft - margin);
         let below = below.into_iter().fold(f64::INFINITY, smaller);
-        let words = format!("{below:.3e}");
-        outcome.push(format!("{what}: ln γ̃ − ln γ̂, least"), "above 0", words, below > 0.0).by_theory();
+        about.push("ln γ̃ − ln γ̂, least", "above 0", format!("{below:.3e}"), below > 0.0).by_theory();
         let soft = steps.map(["u", "smallest"], |[u, smallest]| u / smallest - 1.0);
-        outcome.largest(format!("{what}: γ̃/γ̄ − 1, largest"), soft, 1e-12).by_theory();
+        about.largest("γ̃/γ̄ − 1, largest", soft, 1e-12).by_theory();
         let names = ["log_margin", "log_soft", "u", "smallest"];
-        let steps = steps.clone().with("share", names, |[hat, soft, u, smallest]| (hat - soft).exp() * u / smallest);
-        let late = steps.when("u", |u| u >= closed_from);
+        let shares = steps.clone().with("share", names, |[hat, soft, u, smallest]| (hat - soft).exp() * u / smallest);
+        let late = shares.when("u", |u| u >= closed_from);
         if late.is_empty() {
             let reason = format!("never gets to ln 1/L = {closed_from:.0}, from where φ has its closed form");
-            outcome.leave_out(format!("{what}, order of γ̂/γ̄"), reason);
+            about.leave_out(format!("{what}, order of γ̂/γ̄"), reason);
         } else {
-            let bound = |u: f64| c * (1.0 + 0.5 / (walk.degree * u)) + walk.examples.ln();
+            let bound = |u: f64| c * (1.0 + 0.5 / (steps.degree * u)) + (steps.margins as f64).ln();
             let order = late.map(["share", "u"], |[share, u]| (1.0 - share) * u / bound(u));
-            let words = format!("{what}: (1 − γ̂/γ̄) u over ln 1/L(t₀) (1 + 1/(2Lu)) + ln N, largest");
-            outcome.largest(words, order, 1.0).by_theory();
+            let words = "(1 − γ̂/γ̄) u over ln 1/L(t₀) (1 + 1/(2Lu)) + ln N, largest";
+            about.largest(words, order, 1.0).by_theory();
         }
-        let [[first, from], [last, to]] =
-            [["share", "u"].map(|n| steps.first(n)), ["share", "u"].map(|n| steps.last(n))];
-        outcome.note(format!(
-            "{what}: γ̂/γ̄ = {first:.3} at ln 1/L = {from:.2}, {last:.3} at {to:.2}; closed form from {closed_from:.3} on"
+        let [[first, last], [from, to]] = ["share", "u"].map(|name| [shares.first(name), shares.last(name)]);
+        about.note(format!(
+            "γ̂/γ̄ = {first:.3} at ln 1/L = {from:.2}, {last:.3} at {to:.2}; closed form from {closed_from:.3} on"
         ));
+        join(&mut outcome, what, about);
     }
     Ok(outcome)
 }

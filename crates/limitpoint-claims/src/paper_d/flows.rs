@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::{ClaimError, Lab, Outcome, Series, steepest};
-use limitpoint::losses::Loss;
+use crate::{Check, Claim, ClaimError, Finished, Lab, Outcome, Series, steepest};
+
+/// A formula that is tried on gradient flows.
+pub(super) const ON_FLOWS: Claim = Claim { experiments: &["d-flows"], ..Claim::FORMULA };
 
 /// The losses of Remarks A.1 and A.2 and the two that Assumption (B3) adds, as the command line writes them.
 pub(super) const LOSSES: [&str; 4] = ["exponential", "logistic", "power-exponential(k=3)", "power-logistic(k=3)"];
@@ -57,9 +59,40 @@ pub(super) fn complete<'a>(flows: &'a [Series], outcome: &mut Outcome) -> Vec<&'
     flows.iter().filter(|flow| flow.complete()).collect()
 }
 
-/// The loss of a flow.
-pub(super) fn loss_of(flow: &Series) -> Result<Box<dyn Loss>, ClaimError> {
-    Ok(flow.end.task.recipe.loss.build()?)
+/// Adds comparisons and remarks about one thing, with its name before theirs.
+pub(super) fn join(outcome: &mut Outcome, what: &str, part: Outcome) {
+    let named = |words: String| format!("{what}: {words}");
+    outcome.checks.extend(part.checks.into_iter().map(|check| Check { what: named(check.what), ..check }));
+    outcome.notes.extend(part.notes.into_iter().map(named));
+    outcome.dropped.extend(part.dropped);
+}
+
+/// What is said of every flow that gets to its loss.
+pub(super) fn each_flow(
+    lab: &Lab,
+    compare: impl Fn(&Series) -> Result<Outcome, ClaimError>,
+) -> Result<Outcome, ClaimError> {
+    let (mut outcome, flows) = (Outcome::default(), flows(lab)?);
+    for flow in complete(&flows, &mut outcome) {
+        join(&mut outcome, &flow.what, compare(flow)?);
+    }
+    Ok(outcome)
+}
+
+/// The flow of the experiment down to each of these log₁₀ L.
+pub(super) fn down_to(lab: &Lab, levels: [f64; 3]) -> Result<Vec<Finished>, ClaimError> {
+    let mut tasks = Vec::new();
+    for level in levels {
+        tasks.extend(lab.tasks("d-flows", &[format!("stop.log10_loss={level}"), "stop.steps=1000000".to_owned()])?);
+    }
+    lab.finish_all(&tasks)
+}
+
+/// A number falls from each of these log₁₀ L to the next.
+pub(super) fn falls(outcome: &mut Outcome, what: impl Into<String>, seen: &[f64], levels: [f64; 3]) {
+    let words: Vec<String> = seen.iter().zip(levels).map(|(x, level)| format!("{x:.1e} at L = 1e{level}")).collect();
+    let falling = seen.windows(2).all(|pair| pair[1] < pair[0]);
+    outcome.push(what, "falls", words.join(", "), falling);
 }
 
 /// By how much ln γ̃ gains more in each step than Lemma 5.1 promises, L turn²/gain of ln ρ. By Cauchy and Schwarz the
@@ -73,7 +106,13 @@ pub(super) fn spare_gain(flow: &Series) -> Vec<f64> {
 
 /// ν g′/(g L) at every moment, which Lemma B.5 says is at least 1.
 pub(super) fn outward_share(flow: &Series) -> Result<Vec<f64>, ClaimError> {
-    let loss = loss_of(flow)?;
+    let loss = flow.end.task.recipe.loss.build()?;
     let Some(tail) = loss.tail() else { return Ok(Vec::new()) };
     Ok(flow.map(["outward", "u", "soft"], |[outward, u, soft]| outward * tail.g_prime(u) / (flow.degree * soft)))
+}
+
+/// γ̃/γ̃(t₀) over ln 1/L, at every fifth moment.
+pub(super) fn since_separation(flow: &Series) -> Vec<[f64; 2]> {
+    let start = flow.first("soft_margin");
+    flow.curve("u", "soft_margin", 5).into_iter().map(|[u, margin]| [u, margin / start]).collect()
 }

@@ -2,8 +2,9 @@
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
-use crate::arithmetic::{larger, smaller};
-use crate::{Claim, ClaimError, Lab, Outcome, Sketch};
+use super::flows::join;
+use super::hat::{disc, six_slopes};
+use crate::{Claim, ClaimError, Lab, Outcome};
 use limitpoint::models::HatShape;
 
 pub(super) const CLAIMS: [Claim; 1] = [Claim {
@@ -27,12 +28,8 @@ fn follow(start: [f64; 2], far: f64, exponent: u32, most: u64) -> Option<([f64; 
     for _ in 0..most {
         // the groove's bottom attracts at the rate 4s³
         let h = 0.4 / (4.0 * at[0].powi(3) + 4.0);
-        let k1 = slopes(at, exponent);
-        let moved = |k: [f64; 2], share: f64| [at[0] + share * h * k[0], at[1] + share * h * k[1]];
-        let k2 = slopes(moved(k1, 0.5), exponent);
-        let k3 = slopes(moved(k2, 0.5), exponent);
-        let k4 = slopes(moved(k3, 1.0), exponent);
-        at = [0, 1].map(|i| at[i] + h * (k1[i] + 2.0 * (k2[i] + k3[i]) + k4[i]) / 6.0);
+        let six = six_slopes(at, h, |at| slopes(at, exponent));
+        at = [0, 1].map(|i| at[i] + h * six[i] / 6.0);
         let phi = at[0] + at[1];
         if (phi - wanted).abs() > 0.02 {
             let r = (1.0 - 1.0 / at[0]).sqrt();
@@ -69,45 +66,36 @@ fn creep([s, psi]: [f64; 2], h: f64, exponent: u32) -> [f64; 2] {
 
 fn circling(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
-    let mut sketch = Sketch::new("x-groove", "Directions on the Mexican hat from several starts", "x/ρ", "y/ρ")
-        .window([-1.67, 1.67], [-1.15, 1.15]) // the shape of the drawing, so that circles are round
-        .reference("equator", (0..=360).map(|k| f64::from(k).to_radians()).map(|t| [t.cos(), t.sin()]).collect());
-    let far = 3.5;
+    let mut sketch = disc("x-groove", "Directions on the Mexican hat from several starts");
+    let (far, starts) = (3.5, lab.choose(6, 24));
     for exponent in [3, 4] {
-        let starts = lab.choose(6, 24);
-        let (mut arrived, mut least, mut most) = (0usize, f64::INFINITY, f64::NEG_INFINITY);
-        let mut bottom = None;
+        let (mut about, mut scaled, mut bottom) = (Outcome::default(), Vec::new(), None);
         for k in 0..starts {
             // ψ₀ between −π and π, never 0
             let psi = PI * ((2 * k + 1) as f64 / starts as f64 - 1.0);
             let start = [1.3 + 1.2 * (k % 4) as f64 / 3.0, psi];
             let Some((end, path)) = follow(start, far, exponent, 4_000_000) else { continue };
-            arrived += 1;
             // the bottom is at the root of dψ/dτ near π/2, modulo 2π
             let turned = (end[1] - FRAC_PI_2 + PI).rem_euclid(TAU) - PI;
-            let scaled = -turned * 4.0 * end[0].powi(exponent as i32);
-            (least, most) = (smaller(least, scaled), larger(most, scaled));
+            scaled.push(-turned * 4.0 * end[0].powi(exponent as i32));
             if exponent == 3 && k % 2 == 0 {
                 sketch = sketch.curve(format!("from φ − s = {psi:.2}"), path);
             }
             bottom = Some([end[0], FRAC_PI_2 + turned]);
         }
-        let what = format!("exponent {exponent}: starts of {starts} from which the bottom of the groove is reached");
-        outcome.near(what, arrived as f64, starts as f64, 0.0);
+        let what = format!("starts of {starts} from which the bottom of the groove is reached");
+        about.near(what, scaled.len() as f64, starts as f64, 0.0);
         // 1 + O(1/s), and s is not large yet
-        outcome.at_least(format!("exponent {exponent}: (π/2 − ψ) 4s^e on arrival, least"), least, 0.5);
-        outcome.at_most(format!("exponent {exponent}: (π/2 − ψ) 4s^e on arrival, largest"), most, 10.0);
+        about.smallest("(π/2 − ψ) 4s^e on arrival, least", scaled.iter().copied(), 0.5);
+        about.largest("(π/2 − ψ) 4s^e on arrival, largest", scaled, 10.0);
         if exponent == 4 {
             let left = follow([1.0 / 0.91, 0.0], far, 4, 4_000_000).map_or(f64::NAN, |(end, _)| end[1]);
-            outcome.near(
-                "exponent 4: ψ on arrival from ψ = 0 on, modulo 2π",
-                (left + PI).rem_euclid(TAU) - PI,
-                FRAC_PI_2,
-                0.1,
-            );
+            let psi = (left + PI).rem_euclid(TAU) - PI;
+            about.near("ψ on arrival from ψ = 0 on, modulo 2π", psi, FRAC_PI_2, 0.1);
         }
-        let Some(bottom) = bottom else { continue };
-        along_the_bottom(&mut outcome, bottom, exponent);
+        let remark = bottom.and_then(|bottom| along_the_bottom(&mut about, bottom, exponent));
+        join(&mut outcome, &format!("exponent {exponent}"), about);
+        outcome.notes.extend(remark);
     }
     outcome.sketch(sketch);
     outcome.note(
@@ -117,35 +105,26 @@ fn circling(lab: &Lab) -> Result<Outcome, ClaimError> {
 }
 
 /// Ten turns along the bottom of the groove.
-fn along_the_bottom(outcome: &mut Outcome, start: [f64; 2], exponent: u32) {
+fn along_the_bottom(outcome: &mut Outcome, start: [f64; 2], exponent: u32) -> Option<String> {
     let (mut at, turns) = (start, 10.0);
-    let (mut slowest, mut fastest): (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
-    let mut measured = Vec::new();
+    let (mut gains, mut measured) = (Vec::new(), Vec::new());
     while at[0] < start[0] + turns * TAU {
         let next = creep(at, 0.01, exponent);
-        let gained = (next[0] + next[1] - at[0] - at[1]) / (next[0] - at[0]);
-        (slowest, fastest) = (smaller(slowest, gained), larger(fastest, gained));
+        gains.push((next[0] + next[1] - at[0] - at[1]) / (next[0] - at[0]));
         at = next;
         let shape = HatShape::new(1.0 / at[0], at[1], exponent);
         // d ln ρ = L (1 − f) e^s ds/(e^s ds/dτ) up to the factor 1 − f
         let law = 4.0 * at[0].powi(exponent as i32);
         measured.push([at[0], shape.turning() * law / (1.0 - (-at[0]).exp() * shape.value), at[1].cos() * law]);
     }
-    outcome.at_least(
-        format!("exponent {exponent}: φ gained for every unit of s along the bottom, least"),
-        slowest,
-        0.9,
-    );
-    outcome.at_most(format!("exponent {exponent}: the same, largest"), fastest, 1.1);
+    outcome.smallest("φ gained for every unit of s along the bottom, least", gains.iter().copied(), 0.9);
+    outcome.largest("the same, largest", gains, 1.1);
     let full = (at[0] + at[1] - start[0] - start[1]) / TAU;
-    outcome.at_least(format!("exponent {exponent}: turns of the direction"), full, turns - 0.1);
-    if let (Some(first), Some(last)) = (measured.first(), measured.last()) {
-        let place = last[0];
-        outcome.near(format!("exponent {exponent}: dφ/d ln ρ · 4L s^e e^s at s = {place:.1}"), last[1], 1.0, 0.15);
-        outcome.near(format!("exponent {exponent}: cos ψ · 4s^e at s = {place:.1}"), last[2], 1.0, 0.15);
-        outcome.note(format!(
-            "Exponent {exponent}: dφ/d ln ρ · 4L s^e e^s is {:.3} at s = {:.1} and {:.3} at s = {place:.1}.",
-            first[1], first[0], last[1]
-        ));
-    }
+    outcome.at_least("turns of the direction", full, turns - 0.1);
+    let ([early, first, _], [place, last, lean]) = (*measured.first()?, *measured.last()?);
+    outcome.near(format!("dφ/d ln ρ · 4L s^e e^s at s = {place:.1}"), last, 1.0, 0.15);
+    outcome.near(format!("cos ψ · 4s^e at s = {place:.1}"), lean, 1.0, 0.15);
+    Some(format!(
+        "Exponent {exponent}: dφ/d ln ρ · 4L s^e e^s is {first:.3} at s = {early:.1} and {last:.3} at s = {place:.1}."
+    ))
 }

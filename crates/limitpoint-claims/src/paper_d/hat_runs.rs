@@ -1,6 +1,7 @@
 //! Appendix I in training: what a run on the Mexican hat shows, and what stop rules and certificates say of it.
 
-use crate::{ClaimError, Columns, Finished, Lab, Moments, Outcome, Series, Sketch, measures};
+use super::hat::disc;
+use crate::{ClaimError, Columns, Finished, Lab, Moments, Outcome, Series, measures};
 use limitpoint::certificates::{Doubt, Measure, RunClaim, Subject, Tolerances, Verdict, decide};
 use limitpoint::diagnostics::{DirectionCourse, angle};
 use limitpoint::norms::NormSpec;
@@ -47,11 +48,8 @@ pub(super) fn training(
     let words = course.map_or("too short".to_owned(), |course| course.to_string());
     let wanders = course.is_some_and(|course| course.wanders());
     outcome.push("run: the path of the direction", "shows no end", words, wanders);
-    stationary(outcome, &flow.end, course)?;
-    let around = (0..=360).map(|k| f64::from(k).to_radians()).map(|t| [t.cos(), t.sin()]);
-    let sketch = Sketch::new("d-hat-spiral", "Direction (x, y)/ρ on the Mexican hat", "x/ρ", "y/ρ")
-        .window([-1.67, 1.67], [-1.15, 1.15]) // the shape of the drawing, so that circles are round
-        .reference("equator", around.collect())
+    stationary(outcome, &flow.end, course);
+    let sketch = disc("d-hat-spiral", "Direction (x, y)/ρ on the Mexican hat")
         .curve("along φ = 1/(1 − r²)", spiral)
         .curve("trained in double precision", flow.curve("x", "y", 1))
         .dot("start", ["x", "y"].map(|name| flow.first(name)))
@@ -65,14 +63,14 @@ pub(super) fn training(
 }
 
 /// Every limit point is a KKT point, so the point alone is certified; with its path it is not a limit.
-fn stationary(outcome: &mut Outcome, end: &Finished, course: Option<DirectionCourse>) -> Result<(), ClaimError> {
+fn stationary(outcome: &mut Outcome, end: &Finished, course: Option<DirectionCourse>) {
     let claim = RunClaim::StationaryMargin { measure: Measure::Norm(NormSpec::L2) };
     let subject = Subject { data: &end.data, model: &end.task.recipe.model, weights: &end.params, start: None };
     let verdict = match decide(&claim, &Tolerances::default(), &subject) {
         Ok((_, verdict)) => verdict,
         Err(error) => {
             outcome.push("certificate of the last point", "is made", error.to_string(), false);
-            return Ok(());
+            return;
         }
     };
     let certified = verdict == Verdict::Certified;
@@ -80,7 +78,6 @@ fn stationary(outcome: &mut Outcome, end: &Finished, course: Option<DirectionCou
     let whole = verdict.after(&claim, course.as_ref());
     let doubt = whole == Verdict::Inconclusive(Doubt::NoLimitDirection);
     outcome.push("certificate of the run", "inconclusive: no limit direction", whole.to_string(), doubt);
-    Ok(())
 }
 
 /// What stop rules and paths say of this run and of runs whose directions converge.
@@ -92,17 +89,11 @@ pub(super) fn answers(lab: &Lab, outcome: &mut Outcome, built_in: Option<Directi
             outcome.push(what, "answers that there is no limit direction", end.reason.to_string(), told);
         }
     }
-    let ordinary = [
-        ("linear", "model=linear", "data=gaussians(count=8, dimension=5, margin=0.5)", "stop.log10_loss=-1000000"),
-        // of many examples the explicit integrator would need steps in proportion to ln 1/L
-        (
-            "two layers",
-            "model.widths=[8]",
-            "data=points(inputs=[[1.0, 0.5, -0.3]], labels=[1.0])",
-            "stop.log10_loss=-1e16",
-        ),
-    ];
-    for (name, model, more, far) in ordinary {
+    // of many examples the explicit integrator would need steps in proportion to ln 1/L with two layers
+    let (many, one) =
+        ("data=gaussians(count=8, dimension=5, margin=0.5)", "data=points(inputs=[[1.0, 0.5, -0.3]], labels=[1.0])");
+    let linear = ("linear", "model=linear", many, "stop.log10_loss=-1000000");
+    for (name, model, more, far) in [linear, ("two layers", "model.widths=[8]", one, "stop.log10_loss=-1e16")] {
         for task in lab.tasks("d-flows", &[model, more, far])? {
             let flow = lab.series(&task, Moments::per_decade(100).below(DirectionCourse::BEGIN), vec![path()])?;
             let judged = course(&flow);

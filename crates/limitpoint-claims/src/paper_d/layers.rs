@@ -1,8 +1,9 @@
 //! Equation (4) and appendix G: margins per the product of the layers' norms.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::flows::LOSSES;
+use super::flows::{LOSSES, ON_FLOWS, join};
 use crate::arithmetic::larger;
 use crate::{Claim, ClaimError, Columns, Lab, Moments, Outcome, Series, measures};
 use limitpoint::diagnostics::layer_product;
@@ -14,17 +15,15 @@ pub(super) const CLAIMS: [Claim; 2] = [
         covers: &["D.eq5", "D.defG1", "D.lemG2", "D.defG3"],
         statement: "The smoothed margin per Π ρᵢ^{kᵢ} never falls along gradient flow either, and gains at least Σ kᵢ times a layer's \
                     squared turn over its gain of ln ρᵢ; ρᵢ²/kᵢ − ρⱼ²/kⱼ stays what it was; two and three layers, four losses",
-        experiments: &["d-flows"],
         try_out: products,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
     Claim {
         id: "D.norm",
         statement: "Π ρᵢ^{kᵢ} ≤ Π kᵢ^{kᵢ/2} (ρ/√L)^L, which for layers of degree one is (ρ/√L)^L: the margin per product is at least \
                     L^{L/2} times the one per norm",
-        experiments: &["d-flows"],
         try_out: means,
-        ..Claim::FORMULA
+        ..ON_FLOWS
     },
 ];
 
@@ -36,32 +35,22 @@ fn layers() -> Columns {
         let Some(homogeneity) = bound.objective.homogeneity().cloned() else {
             return Ok(Box::new(|_, out| out.extend([f64::NAN; 4])));
         };
-        let degrees: Vec<f64> = homogeneity.groups.iter().map(|group| group.degree).collect();
-        let total: f64 = degrees.iter().sum();
-        let constant: f64 = degrees.iter().map(|k| k.powf(0.5 * k)).product();
         let blocks = bound.layout.blocks();
-        let ranges: Vec<_> = homogeneity.groups.iter().map(|group| blocks[group.blocks[0]].range()).collect();
-        let sizes =
-            move |params: &[f64]| ranges.iter().map(|r| (r.clone(), norm2(&params[r.clone()]))).collect::<Vec<_>>();
-        let squares = {
-            let (sizes, degrees) = (sizes.clone(), degrees.clone());
-            move |params: &[f64]| sizes(params).iter().zip(&degrees).map(|((_, s), k)| s * s / k).collect::<Vec<f64>>()
-        };
-        let start = squares(bound.start);
+        let layers = homogeneity.groups.iter().map(|group| (blocks[group.blocks[0]].range(), group.degree));
+        let layers: Vec<(Range<usize>, f64)> = layers.collect();
+        let total: f64 = layers.iter().map(|(_, k)| k).sum();
+        let constant: f64 = layers.iter().map(|(_, k)| k.powf(0.5 * k)).product();
+        let start = squares(bound.start, &layers);
         Ok(Box::new(move |seen, out| {
-            let (point, now) = (seen.point, squares(seen.point.params));
+            let (point, now) = (seen.point, squares(seen.point.params, &layers));
             let (product, norm) = (layer_product(point.params, point.layout, point.homogeneity), norm2(point.params));
-            let promised: f64 = if seen.before.is_empty() {
-                f64::NAN
-            } else {
-                let pairs = sizes(point.params).into_iter().zip(sizes(seen.before)).zip(&degrees);
-                let cost = pairs.map(|(((range, size), (_, old)), degree)| {
-                    let weights = point.params[range.clone()].iter().zip(&seen.before[range]);
-                    let turn: f64 = weights.map(|(x, y)| (x / size - y / old).powi(2)).sum();
-                    degree * turn / (size / old).ln()
-                });
-                cost.sum()
-            };
+            let promised = layers.iter().map(|(range, degree)| {
+                let (new, old) = (&point.params[range.clone()], &seen.before[range.clone()]);
+                let (size, old_size) = (norm2(new), norm2(old));
+                let turn: f64 = new.iter().zip(old).map(|(x, y)| (x / size - y / old_size).powi(2)).sum();
+                degree * turn / (size / old_size).ln()
+            });
+            let promised = if seen.before.is_empty() { f64::NAN } else { promised.sum() };
             let drifts = now.iter().zip(&start).map(|(x, old)| ((x - now[0]) - (old - start[0])).abs());
             let share = product / (constant * (norm / total.sqrt()).powf(total));
             let margin = (point.soft_minimum() / product).ln();
@@ -69,6 +58,11 @@ fn layers() -> Columns {
         }))
     });
     columns.with_before()
+}
+
+/// ρᵢ²/kᵢ for every layer.
+fn squares(params: &[f64], layers: &[(Range<usize>, f64)]) -> Vec<f64> {
+    layers.iter().map(|(range, degree)| norm2(&params[range.clone()]).powi(2) / degree).collect()
 }
 
 /// Flows of all losses, from the start on.
@@ -89,18 +83,18 @@ fn all(lab: &Lab) -> Result<Arc<Vec<Series>>, ClaimError> {
 fn products(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, all) = (Outcome::default(), all(lab)?);
     for flow in all.iter() {
-        let (what, loss) = (&flow.what, flow.end.task.recipe.loss.build()?);
+        let (loss, mut about) = (flow.end.task.recipe.loss.build()?, Outcome::default());
         let threshold = loss.tail().map_or(f64::NEG_INFINITY, |tail| tail.log_threshold());
         let late = flow.when("u", |u| -u < threshold);
-        let gains = late.pairs(["log_margin"], |[old], [new]| new - old);
-        let steps = gains.len();
-        let words = format!("{what}: largest relative fall of the margin per product over {steps} steps");
-        outcome.largest(words, gains.iter().map(|gain| larger(-gain, 0.0)), 1e-12).by_theory();
+        let falls = late.pairs(["log_margin"], |[old], [new]| larger(-(new - old), 0.0));
+        let steps = falls.len();
+        let what = format!("largest relative fall of the margin per product over {steps} steps");
+        about.largest(what, falls, 1e-12).by_theory();
         let spare = late.pairs(["log_margin", "promised"], |[old, _], [new, promised]| new - old - promised);
-        let words = format!("{what}: gain of its logarithm minus what the layers' turns promise, least");
-        outcome.smallest(words, spare, -1e-9).by_theory();
-        outcome.at_most(format!("{what}: change of ρᵢ²/kᵢ − ρⱼ²/kⱼ per ρ²"), flow.most("drift"), 1e-8).by_theory();
-        outcome.at_least(format!("{what}: steps after separation"), steps as f64, 50.0);
+        about.smallest("gain of its logarithm minus what the layers' turns promise, least", spare, -1e-9).by_theory();
+        about.at_most("change of ρᵢ²/kᵢ − ρⱼ²/kⱼ per ρ²", flow.most("drift"), 1e-8).by_theory();
+        about.at_least("steps after separation", steps as f64, 50.0);
+        join(&mut outcome, &flow.what, about);
     }
     Ok(outcome)
 }

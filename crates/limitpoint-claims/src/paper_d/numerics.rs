@@ -1,8 +1,9 @@
 //! Appendix K: how losses far below the smallest double are computed, and how far down that reaches.
 
-use super::courses::{LEVELS, Network, courses};
+use super::courses::{ADAPTED, ADAPTED_BIASED, LEVELS, Network, courses};
+use super::flows::join;
 use crate::arithmetic::larger;
-use crate::{Claim, ClaimError, Lab, Outcome};
+use crate::{Check, Claim, ClaimError, Lab, Outcome};
 use limitpoint::losses::LossSpec;
 use limitpoint::numeric::LogScaled;
 
@@ -34,15 +35,15 @@ pub(super) const CLAIMS: [Claim; 3] = [
 
 fn loss_based_rate(lab: &Lab) -> Result<Outcome, ClaimError> {
     let (mut outcome, courses) = (Outcome::default(), courses(lab, Network::Dense)?);
-    for course in [courses.adapted(), courses.adapted_biased()] {
-        let what = &course.what;
-        let words = format!("{what}: accepted epochs, of {}, that did not lower the loss", course.accepted);
-        outcome.at_most(words, course.risen as f64, 0.0).by_paper();
-        let words = format!("{what}: rejected epochs, of {}, that did not end where they began", course.rejected);
-        outcome.at_most(words, course.displaced as f64, 0.0).by_paper();
-        outcome.at_least(format!("{what}: rejected epochs"), course.rejected as f64, 1.0);
-        let words = format!("{what}: ln α against the rule, largest difference");
-        outcome.at_most(words, course.rate_error, 1e-9).by_paper();
+    for course in [ADAPTED, ADAPTED_BIASED].map(|place| &courses[place]) {
+        let (accepted, rejected, mut about) = (course.accepted, course.rejected, Outcome::default());
+        let what = format!("accepted epochs, of {accepted}, that did not lower the loss");
+        about.at_most(what, course.risen as f64, 0.0).by_paper();
+        let what = format!("rejected epochs, of {rejected}, that did not end where they began");
+        about.at_most(what, course.displaced as f64, 0.0).by_paper();
+        about.at_least("rejected epochs", rejected as f64, 1.0);
+        about.at_most("ln α against the rule, largest difference", course.rate_error, 1e-9).by_paper();
+        join(&mut outcome, &course.what, about);
     }
     outcome.note(
         "A failed epoch is done again with a new order of the images. The rate settles where about two epochs of three fail, since \
@@ -66,12 +67,12 @@ const PRECISE: [(f64, f64); 8] = [
 fn relative_loss(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let loss = LossSpec::CrossEntropy.build()?;
-    let mut worst: f64 = 0.0;
+    let mut apart = Vec::new();
     for (q, expected) in PRECISE {
         let margins: Vec<f64> =
             (0..4).flat_map(|n| (0..9).map(move |j| q * (1.0 + f64::from(n) / 8.0 + f64::from(j) / 16.0))).collect();
         let mean = loss.log_loss(&margins, 9) - 4f64.ln();
-        worst = larger(worst, (mean - expected).abs() / expected.abs().max(1.0));
+        apart.push((mean - expected).abs() / expected.abs().max(1.0));
         if q > 30.0 {
             // the branch of appendix K: ln(1 + x) ≈ x, wrong by at most x/2
             let short: f64 = margins.iter().map(|s| (-(s + mean)).exp()).sum::<f64>() / 4.0;
@@ -81,64 +82,56 @@ fn relative_loss(lab: &Lab) -> Result<Outcome, ClaimError> {
             outcome.at_most(what, (short - 1.0).abs(), bound).by_theory().catalogue_asks(asked);
         }
     }
-    outcome.at_most("ln L against 60 digits, margins from 1 to 9000, largest error", worst, 1e-12).by_theory();
-    let [decades, right, _] = steps_at_120(lab)?;
-    let what =
-        format!("step η̂ on R against η̂ e^(−F) ∇L in plain doubles, at log₁₀ L = {decades:.0}, largest difference");
-    outcome.at_most(what, right, 1e-9).by_theory();
-    let far = lab.run("d-digits", &FAR)?;
-    let decades = far[0].log_loss / std::f64::consts::LN_10;
-    outcome.at_most(format!("log₁₀ L of ten classes after {} steps with all images", far[0].steps), decades, -10_000.0);
-    let finite = far[0].params.iter().all(|w| w.is_finite());
+    outcome.largest("ln L against 60 digits, margins from 1 to 9000, largest error", apart, 1e-12).by_theory();
+    step_at_120(lab, &mut outcome, -1.0)?.by_theory();
+    let few = [
+        "batching=full",
+        "data.digits.count=40",
+        "model.network.widths=[32]",
+        "schedule=flow-resolved(resolution=2)",
+        "stop.log10_loss=-10000",
+    ];
+    let far = lab.run("d-digits", &few)?.remove(0);
+    let what = format!("log₁₀ L of ten classes after {} steps with all images", far.steps);
+    outcome.at_most(what, far.log_loss / std::f64::consts::LN_10, -10_000.0);
+    let finite = far.params.iter().all(|w| w.is_finite());
     outcome.at_least("smallest and largest weight there are finite", f64::from(u8::from(finite)), 1.0).by_theory();
     Ok(outcome)
 }
 
-/// A few images of every class, all of them in every step, down to 10^−10,000.
-const FAR: [&str; 5] = [
-    "batching=full",
-    "data.digits.count=40",
-    "model.network.widths=[32]",
-    "schedule=flow-resolved(resolution=2)",
-    "stop.log10_loss=-10000",
-];
-
-/// At a loss of about 10^−120, where plain doubles still do: log₁₀ L, and how far a step −η̂ ∇R, with R and its
-/// gradient as appendix K computes them, is from −η ∇L with η = η̂ e^{−F} and with η = η̂ e^{+F}, as a share of its
-/// largest entry.
-fn steps_at_120(lab: &Lab) -> Result<[f64; 3], ClaimError> {
+/// At a loss of about 10^−120, where plain doubles still do: how far a step −η̂ ∇R, with R and its gradient as appendix K
+/// computes them, is from −η ∇L with η = η̂ e^{sign F}, as a share of its largest entry.
+fn step_at_120<'a>(lab: &Lab, outcome: &'a mut Outcome, sign: f64) -> Result<&'a mut Check, ClaimError> {
     let courses = courses(lab, Network::Dense)?;
-    let course = courses.adapted();
-    let Some((_, params)) = course.kept.iter().find(|(target, _)| *target == LEVELS[3]) else {
-        return Ok([f64::NAN; 3]);
-    };
-    let mut objective = lab.objective(&course.task, &course.split.train)?;
-    let log_loss = objective.forward(params).log_loss();
-    let mut gradient = LogScaled::zeros(params.len());
-    objective.resume().backward(params, &mut gradient);
-    // F is the loss of the epoch before, somewhat above this one
-    let (rate, before) = (0.1f64, log_loss + 0.3);
-    // all margins are above 30: R is the mean of e^{−(s + F)}, and its gradient the mean of −e^{−(s + F)} ∇s
-    objective.forward(params);
-    let examples = course.split.train.len() as f64;
-    let weights: Vec<f64> = objective.margins().iter().map(|s| (-(s + before)).exp() / examples).collect();
-    let mut on_relative = vec![0.0; params.len()];
-    objective.resume().pull_back_margins(params, &weights, &mut on_relative);
-    let largest = on_relative.iter().fold(0.0, |most, g| larger(most, g.abs()));
-    let far_from = |sign: f64| {
+    let course = &courses[ADAPTED];
+    let kept = course.kept.iter().find(|(target, _)| *target == LEVELS[3]);
+    let (decades, apart) = kept.map_or(Ok((f64::NAN, f64::NAN)), |(_, params)| -> Result<_, ClaimError> {
+        let mut objective = lab.objective(&course.task, &course.split.train)?;
+        let log_loss = objective.forward(params).log_loss();
+        let mut gradient = LogScaled::zeros(params.len());
+        objective.resume().backward(params, &mut gradient);
+        // F is the loss of the epoch before, somewhat above this one
+        let (rate, before) = (0.1f64, log_loss + 0.3);
+        // all margins are above 30: R is the mean of e^{−(s + F)}, and its gradient the mean of −e^{−(s + F)} ∇s
+        objective.forward(params);
+        let examples = course.split.train.len() as f64;
+        let weights: Vec<f64> = objective.margins().iter().map(|s| (-(s + before)).exp() / examples).collect();
+        let mut on_relative = vec![0.0; params.len()];
+        objective.resume().pull_back_margins(params, &weights, &mut on_relative);
+        let largest = on_relative.iter().fold(0.0, |most, g| larger(most, g.abs()));
         let plain = gradient.direction.iter().map(|g| -rate * (sign * before).exp() * (log_loss.exp() * g));
-        let pairs = on_relative.iter().zip(plain);
-        pairs.fold(0.0, |most, (g, plain)| larger(most, (rate * g - plain).abs() / (rate * largest)))
-    };
-    Ok([log_loss / std::f64::consts::LN_10, far_from(-1.0), far_from(1.0)])
+        let apart = on_relative.iter().zip(plain).map(|(g, plain)| (rate * g - plain).abs() / (rate * largest));
+        Ok((log_loss / std::f64::consts::LN_10, apart.fold(0.0, larger)))
+    })?;
+    let sign = if sign > 0.0 { "+" } else { "−" };
+    let what =
+        format!("step η̂ on R against η̂ e^({sign}F) ∇L in plain doubles, at log₁₀ L = {decades:.0}, largest difference");
+    Ok(outcome.at_most(what, apart, 1e-9))
 }
 
 fn printed_sign(lab: &Lab) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
-    let [decades, _, printed] = steps_at_120(lab)?;
-    let what =
-        format!("step η̂ on R against η̂ e^(+F) ∇L in plain doubles, at log₁₀ L = {decades:.0}, largest difference");
-    outcome.at_most(what, printed, 1e-9).by_paper();
+    step_at_120(lab, &mut outcome, 1.0)?.by_paper();
     outcome.note("By derivation: ∇R = e^{−F} ∇L, so that a step η̂ on R is the step η̂ e^{−F} on L.");
     Ok(outcome)
 }

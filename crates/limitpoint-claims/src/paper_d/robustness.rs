@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::courses::{KEPT, LEVELS, Network, courses};
+use super::courses::{ADAPTED, KEPT, LEVELS, Network, courses};
 use crate::arithmetic::rising;
 use crate::outcome::decimals;
 use crate::statistics::{bootstrap_mean, mean};
@@ -29,16 +29,12 @@ pub(super) const CLAIMS: [Claim; 2] = [
     },
 ];
 
-/// Brackets of all kept models on training and on test images.
-pub(super) struct Profiles {
-    /// Mean losses, as powers of ten.
-    labels: Vec<String>,
-    parts: Vec<(&'static str, Vec<Profile>)>,
-}
+/// Brackets of all kept models, the first of [`KEPT`], on training and on test images.
+type Profiles = [(&'static str, Vec<Profile>)];
 
-pub(super) fn profiles(lab: &Lab, network: Network) -> Result<Arc<Profiles>, ClaimError> {
+pub(super) fn profiles(lab: &Lab, network: Network) -> Result<Arc<Vec<(&'static str, Vec<Profile>)>>, ClaimError> {
     let courses = courses(lab, network)?;
-    let course = courses.adapted();
+    let course = &courses[ADAPTED];
     let (name, quick) = match network {
         Network::Dense => ("robustness of ten digits", (200, 6, 300)),
         Network::Convolutional => ("robustness of ten digits, convolutions", (100, 6, 200)),
@@ -68,7 +64,7 @@ pub(super) fn profiles(lab: &Lab, network: Network) -> Result<Arc<Profiles>, Cla
         if let Some(test) = &course.split.test {
             parts.push(("test", all(test)?));
         }
-        Ok(Profiles { labels: course.kept.iter().map(|(level, _)| format!("10^{level:.0}")).collect(), parts })
+        Ok(parts)
     })
 }
 
@@ -84,10 +80,10 @@ fn quantiles(found: &[Profile], share: f64) -> Vec<f64> {
 
 pub(super) fn bounds(profiles: &Profiles) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
-    let labels = &profiles.labels;
-    outcome.push("models", KEPT.len().to_string(), labels.len().to_string(), labels.len() == KEPT.len());
-    outcome.push("parts of the data", "2", profiles.parts.len().to_string(), profiles.parts.len() == 2);
-    for (which, found) in &profiles.parts {
+    let models = profiles.first().map_or(0, |(_, found)| found.len());
+    outcome.push("models", KEPT.len().to_string(), models.to_string(), models == KEPT.len());
+    outcome.push("parts of the data", "2", profiles.len().to_string(), profiles.len() == 2);
+    for (which, found) in profiles {
         let what = format!("{which} images: distance of an attack over certified radius, least");
         outcome.smallest(what, found.iter().map(Profile::tightest), 1.0).by_theory();
         let brackets = found.iter().flat_map(|profile| &profile.examples);
@@ -104,8 +100,9 @@ pub(super) fn order(profiles: &Profiles) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     // the models of Table 1 are the last ones
     let from = KEPT.len() - LEVELS.len();
-    for (which, all) in profiles.parts.iter().filter(|(_, found)| found.len() > from) {
-        let (found, labels) = (&all[from..], profiles.labels[from..].join(", "));
+    for (which, all) in profiles.iter().filter(|(_, found)| found.len() > from) {
+        let labels: Vec<String> = KEPT.iter().zip(all).map(|(level, _)| format!("10^{level:.0}")).collect();
+        let (found, last_labels) = (&all[from..], labels[from..].join(", "));
         let (medians, radius) = (quantiles(found, 0.5), quantiles(found, 0.25)[0]);
         let shares: Vec<f64> = found.iter().map(|profile| 100.0 * profile.beyond(radius).1).collect();
         if *which == "training" {
@@ -116,9 +113,9 @@ pub(super) fn order(profiles: &Profiles) -> Result<Outcome, ClaimError> {
             let gain = shares.last().map_or(f64::NAN, |last| last - shares[0]);
             outcome.at_least(format!("robust accuracy at {radius:.3}, last model minus first, in points"), gain, 5.0);
         }
-        if let (Some(first), Some(last)) = (found.first(), found.last()) {
-            let pairs = first.examples.iter().zip(&last.examples).map(|(first, last)| last.nearest() - first.nearest());
-            let changes: Vec<f64> = pairs.collect();
+        if let Some((first, last)) = found.first().zip(found.last()) {
+            let pairs = first.examples.iter().zip(&last.examples);
+            let changes: Vec<f64> = pairs.map(|(first, last)| last.nearest() - first.nearest()).collect();
             let ([low, high], count) = (bootstrap_mean(&changes, 0.95), changes.len());
             outcome.note(format!(
                 "{which} images: the last model's distance minus the first's, image by image, is {:.4} in the mean of {count} images (95 % \
@@ -127,16 +124,16 @@ pub(super) fn order(profiles: &Profiles) -> Result<Outcome, ClaimError> {
             ));
         }
         outcome.note(format!(
-            "{which} images: robust accuracy at {radius:.3} for {labels}: {}; medians {}",
+            "{which} images: robust accuracy at {radius:.3} for {last_labels}: {}; medians {}",
             decimals(&shares),
             decimals(&medians)
         ));
         for (share, name) in [(0.0, "nearest"), (0.05, "5 %"), (0.25, "25 %"), (0.5, "median")] {
             let all = decimals(&quantiles(all, share));
-            outcome.note(format!("{which} images, {name}: {all} (losses {})", profiles.labels.join(", ")));
+            outcome.note(format!("{which} images, {name}: {all} (losses {})", labels.join(", ")));
         }
         let shown_levels = [KEPT[0], KEPT[2], LEVELS[0], LEVELS[4]].map(|level| format!("10^{level:.0}"));
-        let pairs = profiles.labels.iter().zip(all).filter(|(label, _)| shown_levels.contains(label));
+        let pairs = labels.iter().zip(all).filter(|(label, _)| shown_levels.contains(label));
         let shown: Vec<(&str, &Profile)> = pairs.map(|(label, one)| (label.as_str(), one)).collect();
         let title = format!("Robust accuracy on {which} images");
         outcome.sketch(robust_accuracy(&format!("robust-{which}"), &title, &shown));
