@@ -13,6 +13,7 @@ use crate::models::Activation;
 use crate::params::At;
 
 /// What follows the preactivations z of a hidden layer.
+#[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct After<T> {
     pub activation: Activation,
     /// Where z goes; the back-signals will overwrite it.
@@ -24,13 +25,6 @@ pub(in crate::engine::cpu) struct After<T> {
     /// Output weights of a single-output head, partial scores per block of units, and the block size.
     pub head: Option<(Raw<T>, RawPanels<T>, usize)>,
 }
-
-impl<T> Clone for After<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for After<T> {}
 
 impl<T: Real> After<T> {
     /// The same with the first panel of everything counted as `first`; `turned` is for whole batches only.

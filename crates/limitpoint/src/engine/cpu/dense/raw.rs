@@ -9,18 +9,13 @@ use crate::linalg::tile::{Finish, Tile};
 use crate::linalg::{PANEL_VECTORS, Panels, Real};
 
 /// Raw access to panels that several threads write, each its own rows.
+#[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct RawPanels<T> {
     pub start: *mut T,
     pub rows: usize,
     pub width: usize,
 }
 
-impl<T> Clone for RawPanels<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for RawPanels<T> {}
 // SAFETY: threads write disjoint rows; the owner waits for all of them.
 unsafe impl<T: Send> Send for RawPanels<T> {}
 // SAFETY: as above.
@@ -49,13 +44,9 @@ impl<T: Real> RawPanels<T> {
 }
 
 /// A pointer that may cross threads; what it points to is shared under the rules of [`RawPanels`].
+#[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct Raw<T>(pub *const T);
-impl<T> Clone for Raw<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for Raw<T> {}
+
 impl<T> Raw<T> {
     /// The address `index` numbers on. A method, so that closures borrow the whole and not the bare pointer.
     pub fn at(&self, index: usize) -> *const T {
