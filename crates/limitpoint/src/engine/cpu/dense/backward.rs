@@ -169,7 +169,7 @@ impl<T: Real> DenseNetwork<T> {
             let (activation, arch) = (layer.activation, self.arch);
             let single = fused && h + 1 == head;
             let cost = layer.outputs * self.bound.examples * (layer.inputs + if single { 1 } else { next.outputs });
-            share(&self.team, layer.outputs.div_ceil(TILE), cost, |tiles| {
+            share(&self.team, (layer.outputs, TILE), cost, |rows| {
                 let wanted = !no_gradient && !layer.frozen;
                 let target = if h > 0 { Some(Target::Gradient(gradient.place(layer.weight))) } else { lowest_weights };
                 let source = if single {
@@ -185,7 +185,7 @@ impl<T: Real> DenseNetwork<T> {
                     }
                 };
                 arch.dispatch(Backward {
-                    rows: tiles.start * TILE..(tiles.end * TILE).min(layer.outputs),
+                    rows,
                     activation,
                     source,
                     signals,
@@ -236,7 +236,7 @@ impl<T: Real> DenseNetwork<T> {
             None => &self.inputs().turned,
         };
         let (arch, outer) = (self.arch, &self.outer);
-        share(&self.team, turned.count(), layer.inputs * outputs * self.bound.examples, |panels| {
+        share(&self.team, (turned.count(), 1), layer.inputs * outputs * self.bound.examples, |panels| {
             arch.dispatch(HeadGradient {
                 outputs,
                 cotangent: outer,

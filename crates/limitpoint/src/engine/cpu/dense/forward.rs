@@ -224,10 +224,10 @@ impl<T: Real> DenseNetwork<T> {
             let after = after.counted_from(panels.start);
             let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
             let arch = self.arch;
-            share(&self.team, layer.outputs.div_ceil(block), layer.inputs * layer.outputs * examples.len(), |blocks| {
+            share(&self.team, (layer.outputs, block), layer.inputs * layer.outputs * examples.len(), |rows| {
                 let at = |offset: usize| weights.at(offset);
                 arch.dispatch(Forward {
-                    rows: blocks.start * block..(blocks.end * block).min(layer.outputs),
+                    rows,
                     weights: Rows { start: at(layer.weight), row: layer.inputs, step: 1 },
                     bias: layer.bias.map(|offset| Raw(at(offset))),
                     input,
@@ -280,7 +280,7 @@ impl<T: Real> DenseNetwork<T> {
         };
         let layer = &self.layers[self.layers.len() - 1];
         let arch = self.arch;
-        share(&self.team, panels.len(), layer.inputs * layer.outputs * examples.len(), |blocks| {
+        share(&self.team, (panels.len(), 1), layer.inputs * layer.outputs * examples.len(), |blocks| {
             arch.dispatch(Product {
                 rows: 0..layer.outputs,
                 weights: Rows { start: weights.at(layer.weight), row: layer.inputs, step: 1 },

@@ -128,12 +128,16 @@ pub struct DenseNetwork<T: Real> {
     piece_gradient: Vec<f64>,
 }
 
-/// Calls `work` with ranges that cover 0..`blocks`, on the whole team if the pass is worth it.
-pub(super) fn share(team: &Team, blocks: usize, cost: usize, work: impl Fn(Range<usize>) + Sync) {
+/// Calls `work` with ranges that cover 0..`count` and begin at whole blocks, on the whole team if the pass is worth it.
+fn share(team: &Team, (count, block): (usize, usize), cost: usize, work: impl Fn(Range<usize>) + Sync) {
+    let blocks = count.div_ceil(block);
     if cost < PARALLEL_FROM || team.threads() == 1 {
-        work(0..blocks);
+        work(0..count);
     } else {
-        team.run(|worker| work(team.share(worker, blocks)));
+        team.run(|worker| {
+            let own = team.share(worker, blocks);
+            work(own.start * block..(own.end * block).min(count));
+        });
     }
 }
 
@@ -158,8 +162,7 @@ fn waiting_length<T: Real>(chain: &Chain, examples: usize) -> usize {
 pub(super) fn make_shared(team: &Team, params: &mut [f64], update: Update, gradient: &[f64]) {
     assert_eq!(params.len(), gradient.len(), "a gradient is as long as the parameters");
     let (count, all) = (params.len(), SharedSlice::new(params));
-    share(team, count.div_ceil(BLOCK), 4 * count, |blocks| {
-        let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(count);
+    share(team, (count, BLOCK), 4 * count, |range| {
         // SAFETY: every worker moves its own blocks.
         update.make(unsafe { all.part(range.clone()) }, &gradient[range]);
     });

@@ -297,8 +297,7 @@ impl<T: Real> DenseNetwork<T> {
         let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
         let (activation, arch) = (self.layers[0].activation, self.arch);
         let signs = Signs::room(&mut self.signs, units, input.count());
-        share(&self.team, units.div_ceil(block), units * self.bound.examples * 2, |blocks| {
-            let rows = blocks.start * block..(blocks.end * block).min(units);
+        share(&self.team, (units, block), units * self.bound.examples * 2, |rows| {
             arch.dispatch(PlanarForward { rows, block, weights, activation, input, partial, signs });
         });
         self.sum_partial_scores(raw, 0..self.bound.examples);
@@ -312,8 +311,7 @@ impl<T: Real> DenseNetwork<T> {
         let (activation, arch, cotangent) = (self.layers[0].activation, self.arch, &self.cotangent[..]);
         let (layer, head) = (&self.layers[0], &self.layers[1]);
         let signs = Signs::room(&mut self.signs, units, input.count());
-        share(&self.team, units.div_ceil(block), units * self.bound.examples * 4, |blocks| {
-            let rows = blocks.start * block..(blocks.end * block).min(units);
+        share(&self.team, (units, block), units * self.bound.examples * 4, |rows| {
             let at = |offset: usize| gradient.place(offset);
             arch.dispatch(PlanarBackward {
                 rows,

@@ -58,7 +58,7 @@ impl<T: Real> DenseNetwork<T> {
     fn each_shard(&mut self, work: impl Fn(&mut Shard<T>) + Sync) {
         let count = self.shards.len();
         let shards = SharedSlice::new(&mut self.shards);
-        share(&self.team, count, usize::MAX, |range| {
+        share(&self.team, (count, 1), usize::MAX, |range| {
             // SAFETY: every worker has its own shards.
             unsafe { shards.part(range) }.iter_mut().for_each(&work);
         });
@@ -67,8 +67,8 @@ impl<T: Real> DenseNetwork<T> {
     /// Calls `work` with every block of parameters, on all threads.
     fn each_block(&self, work: impl Fn(Range<usize>) + Sync) {
         let count = self.bound.layout.len();
-        share(&self.team, count.div_ceil(BLOCK), EXCHANGE * self.shards.len() * count, |blocks| {
-            blocks.for_each(|block| work(block * BLOCK..((block + 1) * BLOCK).min(count)));
+        share(&self.team, (count, BLOCK), EXCHANGE * self.shards.len() * count, |own| {
+            own.clone().step_by(BLOCK).for_each(|first| work(first..(first + BLOCK).min(own.end)));
         });
     }
 

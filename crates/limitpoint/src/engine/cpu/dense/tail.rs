@@ -90,9 +90,9 @@ impl<T: Real> DenseNetwork<T> {
         let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
         let target = Target::Step(step);
         let cost = layer.inputs * layer.outputs * self.bound.examples;
-        share(&self.team, layer.outputs.div_ceil(TILE), cost, |tiles| {
+        share(&self.team, (layer.outputs, TILE), cost, |rows| {
             arch.dispatch(OnlyWeights {
-                rows: tiles.start * TILE..(tiles.end * TILE).min(layer.outputs),
+                rows,
                 signals,
                 weights: WeightGradient { input: &inputs.forward, turned: &inputs.turned, target },
                 waiting: waiting.place(0),
@@ -115,10 +115,9 @@ impl<T: Real> DenseNetwork<T> {
         let out = RawPanels::new(below);
         let block = 8 * layer.inputs.div_ceil(8 * 32).max(1);
         let cost = layer.inputs * layer.outputs * self.bound.examples;
-        share(&self.team, layer.inputs.div_ceil(block), cost, |blocks| {
-            let rows = blocks.start * block..(blocks.end * block).min(layer.inputs);
+        share(&self.team, (layer.inputs, block), cost, |rows| {
             arch.dispatch(Product {
-                rows: rows.clone(),
+                rows,
                 weights: Rows { start: weights.at(layer.weight), row: 1, step: layer.inputs },
                 bias: None,
                 input: signals,
