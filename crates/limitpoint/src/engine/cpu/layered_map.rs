@@ -8,8 +8,8 @@ use std::sync::Arc;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::InputMap;
-use super::dense::Product;
 use super::dense::curves::{Curve, with_curve};
+use super::dense::forward::{After, Forward};
 use super::dense::raw::{Raw, RawPanels};
 use super::layered_image::{Places, Scratch, Windows, convolve, convolve_back};
 use crate::linalg::tile::Rows;
@@ -212,10 +212,11 @@ pub(super) fn product<'a, T: Real>(
     bias: Option<&[T]>,
     input: &'a Panels<T>,
     out: &mut Panels<T>,
-) -> Product<'a, T> {
+) -> Forward<'a, T> {
     let weights = Rows { start: matrix.as_ptr(), row: depth, step: 1 };
     let bias = bias.map(|bias| Raw(bias.as_ptr()));
-    Product { rows: 0..rows, weights, bias, input, panels: 0..input.count(), out: RawPanels::new(out) }
+    let after = After::nothing(RawPanels::new(out));
+    Forward { rows: 0..rows, weights, bias, input, panels: 0..input.count(), after, waiting: None }
 }
 
 /// a = σ(z).

@@ -13,7 +13,7 @@ mod backward;
 mod bundles;
 mod chain;
 pub(super) mod curves;
-mod forward;
+pub(super) mod forward;
 mod inspect;
 mod pieces;
 mod plan;
@@ -34,7 +34,6 @@ use pulp::Arch;
 
 pub(super) use self::chain::Chain;
 use self::chain::Stage;
-pub(super) use self::forward::Product;
 use self::plan::{Head, Lowest, Partition, Plan};
 use self::rounded::Rounded;
 use self::shards::Shard;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pulp::Simd;
 
-use crate::linalg::tile::{Finish, Tile};
+use crate::linalg::tile::Tile;
 use crate::linalg::{PANEL_VECTORS, Panels, Real};
 
 /// Raw access to panels that several threads write, each its own rows.
@@ -103,23 +103,6 @@ pub(in crate::engine::cpu) unsafe fn store_tile<T: Real, S: Simd, const R: usize
             // SAFETY: vouched for by the caller.
             unsafe { T::store::<S>(to.add(r * width + v * T::lanes::<S>()), register) };
         }
-    }
-}
-
-/// Stores finished tiles in panels.
-pub(in crate::engine::cpu) struct StorePanels<T>(pub RawPanels<T>);
-
-impl<T: Real> Finish<T> for StorePanels<T> {
-    #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        _: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
-        // SAFETY: whoever asks for a product has panels for its result, which no other thread writes.
-        unsafe { store_tile::<T, S, R, NV>(tile, self.0.at(panel, row), self.0.width) };
     }
 }
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use super::backward::LowestWeights;
 use super::chain::{Chain, Stage};
+use super::forward::{After, Forward};
 use super::plan::{Head, Lowest, Partition, Plan};
 use super::raw::{Raw, RawPanels};
 use super::signals::{OnlyWeights, WeightGradient};
 use super::target::{Seen, Step, Target};
-use super::{DenseNetwork, Hidden, Product, TILE, make_shared, share, waiting_length};
+use super::{DenseNetwork, Hidden, TILE, make_shared, share, waiting_length};
 use crate::engine::Evaluator;
 use crate::linalg::tile::Rows;
 use crate::linalg::{Aligned, Matrix, Panels, Real, Team};
@@ -116,13 +117,14 @@ impl<T: Real> DenseNetwork<T> {
         let block = 8 * layer.inputs.div_ceil(8 * 32).max(1);
         let cost = layer.inputs * layer.outputs * self.bound.examples;
         share(&self.team, (layer.inputs, block), cost, |rows| {
-            arch.dispatch(Product {
+            arch.dispatch(Forward {
                 rows,
                 weights: Rows { start: weights.at(layer.weight), row: 1, step: layer.inputs },
                 bias: None,
                 input: signals,
                 panels: 0..signals.count(),
-                out,
+                after: After::nothing(out),
+                waiting: None,
             });
         });
     }
