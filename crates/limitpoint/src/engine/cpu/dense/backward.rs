@@ -1,15 +1,11 @@
 //! The backward pass through all layers, from the scores' cotangents down.
 
-use std::ops::Range;
-
-use pulp::{Simd, WithSimd};
-
 use super::raw::{Raw, RawPanels};
-use super::signals::{Backward, Source, WeightGradient};
-use super::target::{Seen, Step, StoreRows, Target};
+use super::signals::{Backward, OnlyWeights, Source, WeightGradient};
+use super::target::{Seen, Step, Target};
 use super::{DenseNetwork, TILE, make_shared, share};
-use crate::linalg::tile::{Rows, Waiting, weight_rows};
-use crate::linalg::{Panels, Real};
+use crate::linalg::Real;
+use crate::linalg::tile::Rows;
 use crate::params::{Parameters, Update};
 
 /// What a backward pass does about the lowest weights.
@@ -20,30 +16,6 @@ pub(super) enum LowestWeights<'a, T> {
     Moved(Step<'a, T>),
     /// Nothing yet: somebody needs them as they are.
     Left,
-}
-
-/// The weight gradient of an output layer, column panels `panels` of it.
-pub(super) struct HeadGradient<'a, T: Real> {
-    pub outputs: usize,
-    pub cotangent: &'a Panels<T>,
-    pub turned: &'a Panels<T>,
-    pub panels: Range<usize>,
-    pub gradient: *mut f64,
-    pub waiting: *mut T,
-}
-// SAFETY: the gradient is written at this thread's columns only.
-unsafe impl<T: Real> Send for HeadGradient<'_, T> {}
-
-impl<T: Real> WithSimd for HeadGradient<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let mut store = StoreRows::new(Target::Gradient(self.gradient), self.turned);
-        let d = (self.cotangent.data().as_ptr(), self.cotangent);
-        let waiting = Waiting::in_panels(self.waiting, self.outputs, self.turned.width());
-        // SAFETY: shapes agree by construction of the network.
-        unsafe { weight_rows(simd, 0..self.outputs, d, self.turned, self.panels, waiting, &mut store) }
-    }
 }
 
 impl<T: Real> DenseNetwork<T> {
@@ -193,7 +165,7 @@ impl<T: Real> DenseNetwork<T> {
                     kinks,
                     weights: match (input, turned, target) {
                         (Some(input), Some(turned), Some(target)) if wanted && !(sparse && h == 0) => {
-                            Some(WeightGradient { input, turned, target })
+                            Some(WeightGradient { few: Some(input), turned, target })
                         }
                         _ => None,
                     },
@@ -237,12 +209,12 @@ impl<T: Real> DenseNetwork<T> {
         };
         let (arch, outer) = (self.arch, &self.outer);
         share(&self.team, (turned.count(), 1), layer.inputs * outputs * self.bound.examples, |panels| {
-            arch.dispatch(HeadGradient {
-                outputs,
-                cotangent: outer,
-                turned,
+            let target = Target::Gradient(gradient.place(layer.weight));
+            arch.dispatch(OnlyWeights {
+                rows: 0..outputs,
                 panels,
-                gradient: gradient.place(layer.weight),
+                signals: outer,
+                weights: WeightGradient { few: None, turned, target },
                 waiting: waiting.place(0),
             });
         });

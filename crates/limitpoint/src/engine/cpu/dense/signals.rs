@@ -42,8 +42,8 @@ unsafe impl<T: Real> Send for Backward<'_, T> {}
 
 /// What is needed to turn δ into a weight gradient.
 pub(super) struct WeightGradient<'a, T: Real> {
-    /// The layer's input as panels of (inputs × examples).
-    pub input: &'a Panels<T>,
+    /// The layer's input as panels of (inputs × examples), whose lanes run over the examples where inputs are few.
+    pub few: Option<&'a Panels<T>>,
     /// The layer's input as panels of (examples × inputs).
     pub turned: &'a Panels<T>,
     /// What becomes of it.
@@ -51,7 +51,8 @@ pub(super) struct WeightGradient<'a, T: Real> {
 }
 
 impl<T: Real> WeightGradient<'_, T> {
-    /// The gradient of these rows of the weights from their signals δ.
+    /// The gradient of these rows of the weights from their signals δ, in column panels `panels`, or all where inputs are
+    /// few.
     ///
     /// # Safety
     /// The signals have these rows, which are this thread's; sums wait as in [`Waiting::in_rows`].
@@ -60,34 +61,35 @@ impl<T: Real> WeightGradient<'_, T> {
         &self,
         simd: S,
         rows: Range<usize>,
+        panels: Range<usize>,
         (start, shape): (*const T, &Panels<T>),
         waiting: *mut T,
     ) {
         // SAFETY: passed on from the caller.
         unsafe {
-            if self.input.rows() <= NARROW {
-                let cols = self.input.rows();
-                narrow_rows(simd, rows, (start, shape), self.input, |row, values: &[T]| {
+            if let Some(input) = self.few.filter(|input| input.rows() <= NARROW) {
+                let cols = input.rows();
+                narrow_rows(simd, rows, (start, shape), input, |row, values: &[T]| {
                     self.target.put(row * cols, &values[..cols]);
                 });
             } else {
                 let mut store = StoreRows::new(self.target, self.turned);
                 let waiting = Waiting::in_panels(waiting, shape.rows(), self.turned.width());
-                let panels = 0..self.turned.count();
                 weight_rows(simd, rows, (start, shape), self.turned, panels, waiting, &mut store);
             }
         }
     }
 }
 
-/// The weight gradient of one layer alone, over the units `rows` whose signals are there.
+/// The weight gradient of one layer alone, over the units `rows` whose signals are there and column panels `panels`.
 pub(super) struct OnlyWeights<'a, T: Real> {
     pub rows: Range<usize>,
+    pub panels: Range<usize>,
     pub signals: &'a Panels<T>,
     pub weights: WeightGradient<'a, T>,
     pub waiting: *mut T,
 }
-// SAFETY: the pointers are written at this thread's rows only.
+// SAFETY: the pointers are written at this thread's rows and panels only.
 unsafe impl<T: Real> Send for OnlyWeights<'_, T> {}
 
 impl<T: Real> WithSimd for OnlyWeights<'_, T> {
@@ -95,8 +97,8 @@ impl<T: Real> WithSimd for OnlyWeights<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let signals = (self.signals.data().as_ptr(), self.signals);
-        // SAFETY: the network sized all buffers and gave this thread these rows.
-        unsafe { self.weights.make(simd, self.rows, signals, self.waiting) };
+        // SAFETY: the network sized all buffers and gave this thread these rows and panels.
+        unsafe { self.weights.make(simd, self.rows, self.panels, signals, self.waiting) };
     }
 }
 
@@ -286,7 +288,8 @@ impl<T: Real> WithSimd for Backward<'_, T> {
                 if let Some(weights) = &self.weights {
                     // behind the sums of the signals, which another thread may still be making
                     let behind = self.shape.rows() * Waiting::<T>::row_length(T::lanes::<S>());
-                    weights.make(simd, rows.clone(), (start, self.shape), self.waiting.wrapping_add(behind));
+                    let (panels, waiting) = (0..weights.turned.count(), self.waiting.wrapping_add(behind));
+                    weights.make(simd, rows.clone(), panels, (start, self.shape), waiting);
                 }
                 if let Some(bias) = self.bias {
                     for row in rows.clone() {

@@ -94,8 +94,9 @@ impl<T: Real> DenseNetwork<T> {
         share(&self.team, (layer.outputs, TILE), cost, |rows| {
             arch.dispatch(OnlyWeights {
                 rows,
+                panels: 0..inputs.turned.count(),
                 signals,
-                weights: WeightGradient { input: &inputs.forward, turned: &inputs.turned, target },
+                weights: WeightGradient { few: Some(&inputs.forward), turned: &inputs.turned, target },
                 waiting: waiting.place(0),
             });
         });
