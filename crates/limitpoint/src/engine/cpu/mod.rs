@@ -37,6 +37,7 @@ use super::{Compute, Engine, Evaluator, InputMap, Precision, Tangents};
 use crate::data::{Dataset, Inputs};
 use crate::linalg::SharedMatrix;
 use crate::models::{Architecture, Layer, Layered, ModelError, ModelSpec, Shape};
+use crate::params::ParamLayout;
 
 /// The engine with its threads and its precision.
 #[derive(Debug, Clone, Copy, Default)]
@@ -107,6 +108,12 @@ pub fn bind(
 /// Binds a model to the inputs of a dataset, with the outputs its targets need.
 pub fn bind_to(spec: &ModelSpec, data: &Dataset, compute: Compute) -> Result<Box<dyn Tangents>, ModelError> {
     Cpu(compute).tangents(&spec.architecture_on(data)?, &data.inputs)
+}
+
+/// Zeros for what is frozen in a gradient.
+fn clear_frozen(layout: &ParamLayout, gradient: &mut [f64]) {
+    assert_eq!(gradient.len(), layout.len(), "a gradient is as long as the parameters");
+    layout.blocks().iter().filter(|block| block.frozen).for_each(|block| gradient[block.range()].fill(0.0));
 }
 
 /// The rows of its inputs that a small model looks at.

@@ -7,7 +7,7 @@ use crate::models::{Activation, Architecture, Layer, ModelError};
 pub(in crate::engine::cpu) struct Stage {
     pub inputs: usize,
     pub outputs: usize,
-    /// Where its weights and its biases begin among the parameters.
+    /// Where its weights and its biases begin among the parameters; the lowest weights come first.
     pub weight: usize,
     pub bias: Option<usize>,
     pub frozen: bool,

@@ -8,7 +8,7 @@ use super::curves::{Curve, with_curve};
 use super::raw::{Raw, RawPanels, store_tile, transpose_rows};
 use super::{DenseNetwork, TILE, block_size, share};
 use crate::linalg::tile::{Finish, Rows, Tile, Waiting, in_passes, into_panels, row_blocks};
-use crate::linalg::{Panels, Real};
+use crate::linalg::{Panels, Real, SharedSlice};
 use crate::models::Activation;
 use crate::params::At;
 
@@ -202,7 +202,7 @@ impl<T: Real> DenseNetwork<T> {
                 continue;
             }
             let after = after.counted_from(panels.start);
-            let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
+            let waiting = SharedSlice::new(&mut self.waiting);
             let arch = self.arch;
             share(&self.team, (layer.outputs, block), layer.inputs * layer.outputs * examples.len(), |rows| {
                 let at = |offset: usize| weights.at(offset);
@@ -213,7 +213,7 @@ impl<T: Real> DenseNetwork<T> {
                     input,
                     panels: panels.clone(),
                     after,
-                    waiting: Some(waiting.place(0)),
+                    waiting: Some(waiting.pointer()),
                 });
             });
         }

@@ -19,7 +19,7 @@ use super::curves::{Curve, with_curve};
 use super::plan::PLANE as IN;
 use super::raw::{Raw, RawPanels};
 use super::{DenseNetwork, block_size, share};
-use crate::linalg::{PANEL_VECTORS, Panels, Real};
+use crate::linalg::{PANEL_VECTORS, Panels, Real, SharedSlice};
 use crate::models::Activation;
 use crate::params::At;
 
@@ -304,7 +304,7 @@ impl<T: Real> DenseNetwork<T> {
     }
 
     /// Gradients of a planar network.
-    pub(super) fn planar_backward(&mut self, raw: Raw<T>, gradient: RawPanels<f64>) {
+    pub(super) fn planar_backward(&mut self, raw: Raw<T>, gradient: SharedSlice<f64>) {
         let weights = self.planar_weights(raw);
         let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
         let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
@@ -312,7 +312,7 @@ impl<T: Real> DenseNetwork<T> {
         let (layer, head) = (&self.layers[0], &self.layers[1]);
         let signs = Signs::room(&mut self.signs, units, input.count());
         share(&self.team, (units, block), units * self.bound.examples * 4, |rows| {
-            let at = |offset: usize| gradient.place(offset);
+            let at = |offset: usize| gradient.pointer().wrapping_add(offset);
             arch.dispatch(PlanarBackward {
                 rows,
                 weights,

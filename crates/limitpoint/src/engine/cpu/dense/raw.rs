@@ -26,11 +26,6 @@ impl<T: Real> RawPanels<T> {
         Self { rows: panels.rows(), width: panels.width(), start: panels.data_mut().as_mut_ptr() }
     }
 
-    /// The number at an index. A method, so that closures borrow the whole and not the bare pointer.
-    pub fn place(&self, index: usize) -> *mut T {
-        self.start.wrapping_add(index)
-    }
-
     /// The same panels with the first of them counted as `first`.
     pub fn counted_from(self, first: usize) -> Self {
         Self { start: self.start.wrapping_sub(first * self.rows * self.width), ..self }

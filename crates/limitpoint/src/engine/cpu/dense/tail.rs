@@ -4,7 +4,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::backward::LowestWeights;
 use super::chain::{Chain, Stage};
 use super::forward::{After, Forward};
 use super::plan::{Head, Lowest, Partition, Plan};
@@ -14,7 +13,7 @@ use super::target::{Seen, Step, Target};
 use super::{DenseNetwork, Hidden, TILE, make_shared, share, waiting_length};
 use crate::engine::Evaluator;
 use crate::linalg::tile::Rows;
-use crate::linalg::{Aligned, Matrix, Panels, Real, Team};
+use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team};
 use crate::models::{Architecture, ModelError};
 use crate::params::{At, Update, Version};
 
@@ -81,15 +80,13 @@ impl<T: Real> DenseNetwork<T> {
             return scratch.iter().any(|g| *g != 0.0);
         }
         let (end, seen) = (self.layers[0].end(), Seen::default());
-        debug_assert_eq!(self.layers[0].weight, 0, "the lowest weights come first");
         let weights = Raw(self.weights_at(entries.as_ptr()));
-        self.pull_signals(weights, cotangent, Some(scratch), LowestWeights::Left);
+        let gradient = self.shared(scratch);
+        self.pull_signals(weights, cotangent, Some(gradient), None);
         self.signals_below(weights, below);
         let step = Step { weights: entries.as_mut_ptr(), update, seen: &seen, copy: self.rounded.lowest() };
         let (layer, arch, signals) = (&self.layers[0], self.arch, &self.hidden[0].signals);
-        let inputs = &self.batch;
-        let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
-        let target = Target::Step(step);
+        let (inputs, target, waiting) = (&self.batch, Target::Step(step), SharedSlice::new(&mut self.waiting));
         let cost = layer.inputs * layer.outputs * self.bound.examples;
         share(&self.team, (layer.outputs, TILE), cost, |rows| {
             arch.dispatch(OnlyWeights {
@@ -97,7 +94,7 @@ impl<T: Real> DenseNetwork<T> {
                 panels: 0..inputs.turned.count(),
                 signals,
                 weights: WeightGradient { few: Some(&inputs.forward), turned: &inputs.turned, target },
-                waiting: waiting.place(0),
+                waiting: waiting.pointer(),
             });
         });
         self.move_others(entries, end, update, scratch, &seen);

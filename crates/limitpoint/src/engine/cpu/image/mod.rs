@@ -35,10 +35,10 @@ use self::plain::{Plain, Weighed};
 use self::pool::{PoolMap, Slopes};
 use self::products::{Activated, Masked, waiting_length};
 use self::stages::{Stage, passes, stages};
-use super::DenseNetwork;
 use super::dense::make_shared;
 use super::dense::raw::RawPanels;
 use super::dense::target::Target;
+use super::{DenseNetwork, clear_frozen};
 use crate::engine::{Bound, Evaluator, Tangents};
 use crate::linalg::{Aligned, Panels, Real, SharedMatrix, SharedSlice, Team};
 use crate::models::{Activation, Architecture, ModelError};
@@ -345,10 +345,7 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
         }
         let (examples, outputs) = (self.rows.len(), self.bound.outputs);
         assert_eq!(cotangent.len(), examples * outputs, "one cotangent per score");
-        assert_eq!(gradient.len(), at.entries().len(), "a gradient is as long as the parameters");
-        for block in self.bound.layout.blocks().iter().filter(|block| block.frozen) {
-            gradient[block.range()].fill(0.0);
-        }
+        clear_frozen(&self.bound.layout, gradient);
         if self.held == Some(0..examples) {
             return self.down(at, cotangent, gradient);
         }

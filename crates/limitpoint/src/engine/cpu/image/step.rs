@@ -2,6 +2,7 @@
 //! nor read again, and the copies of dense weights in single precision move with them.
 
 use super::ImageNetwork;
+use crate::engine::cpu::clear_frozen;
 use crate::engine::cpu::dense::target::{Seen, Step, Target};
 use crate::linalg::Real;
 use crate::params::{Parameters, Update};
@@ -21,10 +22,7 @@ impl<T: Real> ImageNetwork<T> {
         scratch: &mut [f64],
     ) -> bool {
         assert_eq!(cotangent.len(), self.rows.len() * self.bound.outputs, "one cotangent per score");
-        assert_eq!(scratch.len(), self.bound.layout.len(), "a gradient is as long as the parameters");
-        for block in self.bound.layout.blocks().iter().filter(|block| block.frozen) {
-            scratch[block.range()].fill(0.0);
-        }
+        clear_frozen(&self.bound.layout, scratch);
         let (images, dense) = params.write().split_at_mut(self.dense);
         let (_, above) = scratch.split_at_mut(self.dense);
         let moved = self.tail.step_given(dense, cotangent, update, above, &mut self.below);
