@@ -111,11 +111,9 @@ impl<T: Real> DenseNetwork<T> {
             let shape = &current.signals;
             let kinks = current.kinks.as_slice();
             let (input, turned) = match below.last() {
-                Some(hidden) => (hidden.output.as_ref(), hidden.turned.as_ref()),
-                None => {
-                    let inputs = if self.in_batch { &self.batch } else { &self.all };
-                    (Some(&inputs.forward), Some(&inputs.turned))
-                }
+                Some(hidden) => (&hidden.output, &hidden.turned),
+                None if self.in_batch => (&self.batch.forward, &self.batch.turned),
+                None => (&self.all.forward, &self.all.turned),
             };
             let wanted = gradient.filter(|_| !layer.frozen);
             let target = match h {
@@ -147,12 +145,7 @@ impl<T: Real> DenseNetwork<T> {
                     signals,
                     shape,
                     kinks,
-                    weights: match (input, turned, target) {
-                        (Some(input), Some(turned), Some(target)) => {
-                            Some(WeightGradient { few: Some(input), turned, target })
-                        }
-                        _ => None,
-                    },
+                    weights: target.map(|target| WeightGradient { few: Some(input), turned, target }),
                     bias: wanted.zip(layer.bias).map(|(gradient, offset)| place(gradient, offset)),
                     waiting: waiting.pointer(),
                 });
@@ -187,7 +180,7 @@ impl<T: Real> DenseNetwork<T> {
         }
         let waiting = SharedSlice::new(&mut self.waiting);
         let turned = match self.hidden.last() {
-            Some(hidden) => hidden.turned.as_ref().unwrap_or(&self.all.turned),
+            Some(hidden) => &hidden.turned,
             None => &self.inputs().turned,
         };
         let (arch, outer) = (self.arch, &self.outer);

@@ -183,18 +183,19 @@ impl<T: Real> DenseNetwork<T> {
             let (below, rest) = self.hidden.split_at_mut(h);
             let current = &mut rest[0];
             let (input, panels) = match below.last() {
-                Some(hidden) => (hidden.output.as_ref().unwrap_or(&hidden.signals), 0..panels.len()),
+                Some(hidden) => (&hidden.output, 0..panels.len()),
                 None => (&if self.in_batch { &self.batch } else { &self.all }.forward, panels.clone()),
             };
             let layer = &self.layers[h];
             let head = (fused && h + 1 == count).then(|| self.layers[count].weight);
+            let output = head.is_none().then(|| RawPanels::new(&mut current.output));
             let block = if head.is_some() { block_size(layer.outputs) } else { TILE };
             let partial = RawPanels::new(&mut self.partial);
             let after = After {
                 activation: layer.activation,
                 z: RawPanels::new(&mut current.signals),
-                output: current.output.as_mut().map(RawPanels::new),
-                turned: current.turned.as_mut().filter(|_| keep).map(RawPanels::new),
+                output,
+                turned: output.filter(|_| keep).map(|_| RawPanels::new(&mut current.turned)),
                 head: head.map(|offset| (Raw(weights.at(offset)), partial, block)),
             };
             if let (Some(sparse), 0) = (&mut self.sparse, h) {
@@ -255,7 +256,7 @@ impl<T: Real> DenseNetwork<T> {
     pub(in crate::engine::cpu) fn plain_head(&mut self, weights: Raw<T>, panels: Range<usize>, examples: Range<usize>) {
         let outer = RawPanels::new(&mut self.outer);
         let (input, outer, panels) = match self.hidden.last() {
-            Some(hidden) => (hidden.output.as_ref().unwrap_or(&hidden.signals), outer, 0..panels.len()),
+            Some(hidden) => (&hidden.output, outer, 0..panels.len()),
             None => (&self.inputs().forward, outer.counted_from(panels.start), panels),
         };
         let layer = &self.layers[self.layers.len() - 1];

@@ -1,5 +1,7 @@
 //! Looking into a dense network: per-example gradients, their Gram matrix, kinks.
 
+use std::ops::Range;
+
 use super::DenseNetwork;
 use super::plan::LARGE;
 use crate::engine::{Evaluator, Kink, KinkColumn, Kinks, Tangents};
@@ -13,33 +15,69 @@ impl<T: Real> DenseNetwork<T> {
         self.score_whole(params.into());
     }
 
-    /// The input of layer l for every example (examples × inputs), after a forward pass.
-    fn layer_input(&self, l: usize) -> Matrix {
-        let cols = self.layers[l].inputs;
-        let Some(below) = l.checked_sub(1) else {
-            let entry = |i: usize| self.input(i / cols, i % cols);
-            return Matrix {
-                rows: self.bound.examples,
-                cols,
-                data: (0..self.bound.examples * cols).map(entry).collect(),
+    /// The input of layer `l` for every example (examples × inputs), after a forward pass and before any gradient.
+    pub(in crate::engine::cpu) fn layer_input(&self, l: usize) -> Matrix {
+        let mut inputs = Matrix::zeros(self.bound.examples, self.layers[l].inputs);
+        (0..inputs.rows).for_each(|n| self.copy_layer_input(l, n, inputs.row_mut(n)));
+        inputs
+    }
+
+    /// The same for one example.
+    pub(in crate::engine::cpu) fn copy_layer_input(&self, l: usize, n: usize, to: &mut [f64]) {
+        let under_fused_head = self.fused() && l == self.hidden.len();
+        for (k, to) in to.iter_mut().enumerate() {
+            *to = match l.checked_sub(1) {
+                None => self.input(n, k),
+                // only z is there
+                Some(below) if under_fused_head => {
+                    self.layers[below].activation.value(self.hidden[below].signals.get(k, n).to_f64())
+                }
+                Some(below) => self.hidden[below].output.get(k, n).to_f64(),
             };
-        };
-        let panels = self.hidden[below].output.as_ref().unwrap_or(&self.hidden[below].signals);
-        // the last hidden layer under a fused head keeps no output: apply the activation to z
-        let activate = self.hidden[below].output.is_none();
-        let mut out = Matrix::zeros(self.bound.examples, cols);
-        for n in 0..self.bound.examples {
-            for k in 0..cols {
-                let value = panels.get(k, n).to_f64();
-                out[(n, k)] = if activate { self.layers[below].activation.value(value) } else { value };
-            }
         }
-        out
     }
 
     /// Feature k of example n of those in use, as the network rounds it.
     fn input(&self, n: usize, k: usize) -> f64 {
+        if self.wants_all_signals {
+            return self.batch.forward.get(k, n).to_f64(); // somebody else's
+        }
         T::from_f64(self.source[(if self.in_batch { self.taken[n] } else { n }, k)]).to_f64()
+    }
+
+    /// The signals of some units of layer `l` for one example, after the gradient of the given output.
+    pub(in crate::engine::cpu) fn copy_signals(
+        &self,
+        l: usize,
+        n: usize,
+        output: usize,
+        units: Range<usize>,
+        to: &mut [f64],
+    ) {
+        for (unit, to) in units.zip(to) {
+            *to = match self.hidden.get(l) {
+                Some(hidden) => hidden.signals.get(unit, n).to_f64(),
+                None if unit == output => self.scale,
+                None => 0.0,
+            };
+        }
+    }
+
+    /// min |z| over the preactivations with a kink of the first `examples` in the buffers, after a forward pass.
+    pub(in crate::engine::cpu) fn smallest_signal(&self, examples: usize) -> f64 {
+        let mut smallest = f64::INFINITY;
+        let kinked = self.hidden.iter().zip(&self.layers).filter(|(_, layer)| layer.activation.kink().is_some());
+        for signals in kinked.map(|(hidden, _)| &hidden.signals) {
+            for panel in 0..examples.div_ceil(signals.width()) {
+                let filled = signals.width().min(examples - panel * signals.width());
+                for row in 0..signals.rows() {
+                    let at = signals.offset(panel, row);
+                    let sizes = signals.data()[at..at + filled].iter().map(|z| z.to_f64().abs());
+                    smallest = sizes.fold(smallest, f64::min);
+                }
+            }
+        }
+        smallest
     }
 
     /// Inputs of all layers and, per layer, the back-signals of one output (examples × units).
@@ -50,19 +88,12 @@ impl<T: Real> DenseNetwork<T> {
         let mut cotangent = vec![0.0; self.bound.examples * outputs];
         cotangent.iter_mut().skip(output).step_by(outputs).for_each(|c| *c = 1.0);
         self.backward(params, &cotangent, None);
-        let mut signals: Vec<Matrix> = Vec::new();
-        for hidden in &self.hidden {
-            let units = hidden.signals.rows();
-            let mut delta = Matrix::zeros(self.bound.examples, units);
-            for n in 0..self.bound.examples {
-                (0..units).for_each(|j| delta[(n, j)] = hidden.signals.get(j, n).to_f64());
-            }
-            signals.push(delta);
-        }
-        let mut top = Matrix::zeros(self.bound.examples, outputs);
-        (0..self.bound.examples).for_each(|n| top[(n, output)] = self.scale);
-        signals.push(top);
-        (inputs, signals)
+        let signals = |l: usize| {
+            let mut signals = Matrix::zeros(self.bound.examples, self.layers[l].outputs);
+            (0..signals.rows).for_each(|n| self.copy_signals(l, n, output, 0..signals.cols, signals.row_mut(n)));
+            signals
+        };
+        (inputs, (0..self.layers.len()).map(signals).collect())
     }
 
     /// ∇Φ_output(xₙ) as rows: in layer l it is the outer product of back-signal and input.
@@ -280,31 +311,15 @@ impl<T: Real> Kinks for DenseNetwork<T> {
     }
 
     fn nearest(&mut self, params: &[f64]) -> Option<f64> {
-        let kinked: Vec<bool> = self.layers.iter().map(|layer| layer.activation.kink().is_some()).collect();
-        if !kinked.contains(&true) {
-            return None;
-        }
-        let mut smallest = f64::INFINITY;
-        let mut look = |network: &Self, examples: usize| {
-            for (hidden, _) in network.hidden.iter().zip(&kinked).filter(|(_, kinked)| **kinked) {
-                let signals = &hidden.signals;
-                for panel in 0..examples.div_ceil(signals.width()) {
-                    let filled = signals.width().min(examples - panel * signals.width());
-                    for row in 0..signals.rows() {
-                        let at = signals.offset(panel, row);
-                        let sizes = signals.data()[at..at + filled].iter().map(|z| z.to_f64().abs());
-                        smallest = sizes.fold(smallest, f64::min);
-                    }
-                }
-            }
-        };
+        self.layers.iter().find(|layer| layer.activation.kink().is_some())?;
         self.scored_in_shards = false;
         if self.in_pieces() || (self.in_shards() && self.bound.examples > LARGE) {
+            let mut smallest = f64::INFINITY;
+            let look = |network: &Self, examples: usize| smallest = smallest.min(network.smallest_signal(examples));
             self.forward_in_pieces(params.into(), look);
-        } else {
-            self.score_whole(params.into());
-            look(self, self.bound.examples);
+            return Some(smallest);
         }
-        Some(smallest)
+        self.score_whole(params.into());
+        Some(self.smallest_signal(self.bound.examples))
     }
 }

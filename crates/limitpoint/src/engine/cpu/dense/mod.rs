@@ -75,10 +75,10 @@ impl<T: Real> Inputs<T> {
 struct Hidden<T> {
     /// z after the forward pass, δ after the backward pass (units × examples).
     signals: Panels<T>,
-    /// σ(z) (units × examples), where another layer reads it.
-    output: Option<Panels<T>>,
-    /// σ(z) transposed (examples × units).
-    turned: Option<Panels<T>>,
+    /// σ(z) (units × examples), where another layer reads it: nowhere under a fused head.
+    output: Panels<T>,
+    /// σ(z) transposed (examples × units), likewise.
+    turned: Panels<T>,
     /// Slopes to use at kinks: (unit, example, slope).
     kinks: Vec<(usize, usize, f64)>,
 }
@@ -257,8 +257,8 @@ impl<T: Real> DenseNetwork<T> {
             let units = self.layers[h].outputs;
             hidden.signals.reshape(units, examples);
             if h + 1 < count || !fused {
-                hidden.output.get_or_insert_with(|| Panels::zeros(0, 0)).reshape(units, examples);
-                hidden.turned.get_or_insert_with(|| Panels::zeros(0, 0)).reshape(examples, units);
+                hidden.output.reshape(units, examples);
+                hidden.turned.reshape(examples, units);
             }
         }
         if fused {
@@ -277,7 +277,8 @@ impl<T: Real> DenseNetwork<T> {
 
 impl<T: Real> Hidden<T> {
     fn empty() -> Self {
-        Self { signals: Panels::zeros(0, 0), output: None, turned: None, kinks: Vec::new() }
+        let [signals, output, turned] = std::array::from_fn(|_| Panels::zeros(0, 0));
+        Self { signals, output, turned, kinks: Vec::new() }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Dense layers above layers of another kind: their inputs are given batch by batch, and the signals of these inputs
 //! are asked back.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::chain::{Chain, Stage};
@@ -10,7 +9,7 @@ use super::plan::{Head, Lowest, Partition, Plan};
 use super::raw::{Raw, RawPanels};
 use super::signals::{OnlyWeights, WeightGradient};
 use super::target::{Seen, Step, Target};
-use super::{DenseNetwork, Hidden, TILE, make_shared, share, waiting_length};
+use super::{DenseNetwork, TILE, make_shared, share, waiting_length};
 use crate::engine::Evaluator;
 use crate::linalg::tile::Rows;
 use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team};
@@ -130,54 +129,5 @@ impl<T: Real> DenseNetwork<T> {
     /// The layers.
     pub(in crate::engine::cpu) fn stages(&self) -> &[Stage] {
         &self.layers
-    }
-
-    /// The input of layer `l` for every example, after the scores and before any gradient.
-    pub(in crate::engine::cpu) fn given_input(&self, l: usize) -> Matrix {
-        let mut inputs = Matrix::zeros(self.bound.examples, self.layers[l].inputs);
-        (0..inputs.rows).for_each(|n| self.copy_given_input(l, n, inputs.row_mut(n)));
-        inputs
-    }
-
-    /// The same for one example.
-    pub(in crate::engine::cpu) fn copy_given_input(&self, l: usize, n: usize, to: &mut [f64]) {
-        let Some(below) = l.checked_sub(1) else {
-            return to.iter_mut().enumerate().for_each(|(k, to)| *to = self.batch.forward.get(k, n).to_f64());
-        };
-        let hidden = &self.hidden[below];
-        for (k, to) in to.iter_mut().enumerate() {
-            *to = match &hidden.output {
-                Some(output) => output.get(k, n).to_f64(),
-                // under a fused head only z is there
-                None => self.layers[below].activation.value(hidden.signals.get(k, n).to_f64()),
-            };
-        }
-    }
-
-    /// The signals of some units of layer `l` for one example, after the gradient of the given output.
-    pub(in crate::engine::cpu) fn copy_given_signals(
-        &self,
-        l: usize,
-        n: usize,
-        output: usize,
-        units: Range<usize>,
-        to: &mut [f64],
-    ) {
-        for (unit, to) in units.zip(to) {
-            *to = match self.hidden.get(l) {
-                Some(hidden) => hidden.signals.get(unit, n).to_f64(),
-                None => f64::from(u8::from(unit == output)) * self.scale,
-            };
-        }
-    }
-
-    /// min |z| over the preactivations with a kink, after the scores.
-    pub(in crate::engine::cpu) fn smallest_given(&self) -> f64 {
-        let kinked = self.hidden.iter().zip(&self.layers).filter(|(_, layer)| layer.activation.kink().is_some());
-        let of_layer = |hidden: &Hidden<T>| {
-            let numbers = (0..hidden.signals.rows()).flat_map(|k| (0..self.bound.examples).map(move |n| (k, n)));
-            numbers.map(|(k, n)| hidden.signals.get(k, n).to_f64().abs()).fold(f64::INFINITY, f64::min)
-        };
-        kinked.map(|(hidden, _)| of_layer(hidden)).fold(f64::INFINITY, f64::min)
     }
 }

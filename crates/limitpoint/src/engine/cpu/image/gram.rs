@@ -165,7 +165,7 @@ impl<T: Real> ImageNetwork<T> {
     /// The inputs of the dense layers that go by rows, before their signals are made.
     fn dense_inputs(&self, stores: &[Store]) -> Vec<Option<Matrix>> {
         let input = |store: &Store| match store.job.layer {
-            Layer::Dense(l) if !store.job.by_patches => Some(self.tail.given_input(l)),
+            Layer::Dense(l) if !store.job.by_patches => Some(self.tail.layer_input(l)),
             _ => None,
         };
         stores.iter().map(input).collect()
@@ -192,7 +192,7 @@ impl Store {
                     network.patch(l, here, [pixel / width, pixel % width], &mut to[..inputs - usize::from(bias)]);
                 }
             }
-            Layer::Dense(l) => network.tail.copy_given_input(l, here, &mut own[..inputs - usize::from(bias)]),
+            Layer::Dense(l) => network.tail.copy_layer_input(l, here, &mut own[..inputs - usize::from(bias)]),
         }
         if bias {
             own.iter_mut().skip(inputs - 1).step_by(inputs).for_each(|one| *one = 1.0);
@@ -220,7 +220,7 @@ impl Store {
                     to.iter_mut().zip(values).for_each(|(to, value)| *to = value.to_f64());
                 }
             }
-            Layer::Dense(l) => network.tail.copy_given_signals(l, here, output, channels.clone(), &mut signals),
+            Layer::Dense(l) => network.tail.copy_signals(l, here, output, channels.clone(), &mut signals),
         }
         if by_patches {
             let at = (n * outputs + output) * pixels * width;

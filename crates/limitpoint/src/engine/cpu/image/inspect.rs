@@ -43,7 +43,7 @@ impl<T: Real> ImageNetwork<T> {
             for l in (0..self.links.len()).filter(|l| self.links[*l].activation.kink().is_some()) {
                 smallest = smallest.min(self.smallest_of(l, range.len()));
             }
-            smallest = smallest.min(self.tail.smallest_given());
+            smallest = smallest.min(self.tail.smallest_signal(range.len()));
         }
         for l in kept {
             self.links[l].z = None;
