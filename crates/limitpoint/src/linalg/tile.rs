@@ -34,16 +34,21 @@ pub const DEPTH: usize = 128;
 /// A tile of R rows by NV registers.
 pub type Tile<T, S, const R: usize, const NV: usize> = [[<T as Registers>::Vector<S>; NV]; R];
 
+/// Where a tile begins: its first row, its panel and its first column.
+#[derive(Clone, Copy)]
+pub struct Corner {
+    /// Row of the result.
+    pub row: usize,
+    /// Panel of the column operand.
+    pub panel: usize,
+    /// Column of the result, the first of the panel.
+    pub column: usize,
+}
+
 /// What becomes of a finished tile.
 pub trait Finish<T: Real> {
-    /// Takes rows `row..row + R` of panel `panel`.
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    );
+    /// Takes the R rows and NV registers that begin there.
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>);
 
     /// Is told which rows of a panel come next: time to ask for what they will meet.
     #[inline(always)]
@@ -123,15 +128,15 @@ unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
 fn hand_over<T: Real, S: Simd, F: Finish<T>, const R: usize, const NV: usize>(
     simd: S,
     finish: &mut F,
-    row: usize,
-    panel: usize,
+    at: Corner,
     tile: Tile<T, S, R, NV>,
 ) {
     if NV == PAIR {
-        finish.finish::<S, R, PANEL_VECTORS>(simd, row, panel, tile.map(|row| std::array::from_fn(|v| row[v])));
-        finish.finish::<S, R, 1>(simd, row, panel + 1, tile.map(|row| [row[NV - 1]]));
+        let next = Corner { panel: at.panel + 1, column: at.column + PANEL_VECTORS * T::lanes::<S>(), ..at };
+        finish.finish::<S, R, PANEL_VECTORS>(simd, at, tile.map(|row| std::array::from_fn(|v| row[v])));
+        finish.finish::<S, R, 1>(simd, next, tile.map(|row| [row[NV - 1]]));
     } else {
-        finish.finish(simd, row, panel, tile);
+        finish.finish(simd, at, tile);
     }
 }
 
@@ -169,7 +174,7 @@ macro_rules! row_groups {
 
 mod gathered;
 
-pub use gathered::{Begin, Columns as GatheredColumns, FinishRows, Gather, Lines, gathered};
+pub use gathered::{Begin, Columns as GatheredColumns, Gather, Lines, gathered};
 
 /// These panels one by one, but the last two together where the last is a lonely register.
 pub fn in_passes<T: Real>(b: &Panels<T>, panels: Range<usize>) -> impl Iterator<Item = Range<usize>> {
@@ -279,7 +284,7 @@ pub unsafe fn into_panels<T: Real, S: Simd, F: Finish<T>>(
                     }
                     accumulate::<T, S, R, NV>(simd, steps, own, columns, &mut tile);
                     if last {
-                        hand_over(simd, finish, row, index, tile);
+                        hand_over(simd, finish, Corner { row, panel: index, column: index * b.width() }, tile);
                     } else {
                         for r in 0..R {
                             for v in 0..NV {
@@ -348,7 +353,7 @@ pub unsafe fn weight_rows<T: Real, S: Simd, F: Finish<T>>(
                     accumulate::<T, S, R, NV>(simd, d.filled(examples), own, columns, &mut tile);
                 }
                 if pass.end == d.count() {
-                    hand_over(simd, finish, row, index, tile);
+                    hand_over(simd, finish, Corner { row, panel: index, column: index * b.width() }, tile);
                 } else {
                     for r in 0..R {
                         for v in 0..NV {

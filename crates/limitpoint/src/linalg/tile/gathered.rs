@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use pulp::Simd;
 
-use super::{DEPTH, Tile, fits};
+use super::{Corner, DEPTH, Finish, Tile, fits};
 use crate::linalg::panels::PANEL_VECTORS;
 use crate::linalg::{Panels, Real, lanes};
 
@@ -87,18 +87,6 @@ pub enum Begin<T> {
     Sums(Lines<T>),
 }
 
-/// What becomes of finished rows.
-pub trait FinishRows<T: Real> {
-    /// Takes columns `first..first + NV registers` of rows `row..row + R`.
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        first: usize,
-        tile: Tile<T, S, R, NV>,
-    );
-}
-
 /// tile += A(R × depth) · B(depth × NV registers).
 #[inline(always)]
 unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
@@ -132,7 +120,7 @@ unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
 /// All offsets and places must be readable, `waiting` must have room for one panel of `rows.len()` rows, and no other
 /// thread may touch it.
 #[inline(always)]
-pub unsafe fn gathered<T: Real, S: Simd, F: FinishRows<T>>(
+pub unsafe fn gathered<T: Real, S: Simd, F: Finish<T>>(
     simd: S,
     rows: Range<usize>,
     a: Gather<'_, T>,
@@ -144,7 +132,7 @@ pub unsafe fn gathered<T: Real, S: Simd, F: FinishRows<T>>(
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "the arguments of a matrix product")]
     #[expect(clippy::undocumented_unsafe_blocks, reason = "comments are not seen through a macro of another file")]
-    unsafe fn panel<T: Real, S: Simd, F: FinishRows<T>, const NV: usize>(
+    unsafe fn panel<T: Real, S: Simd, F: Finish<T>, const NV: usize>(
         simd: S,
         rows: Range<usize>,
         a: Gather<'_, T>,
@@ -174,7 +162,7 @@ pub unsafe fn gathered<T: Real, S: Simd, F: FinishRows<T>>(
                     let own: [*const T; R] = std::array::from_fn(|r| a.source.add(a.rows[row + r] as usize));
                     accumulate(simd, own, &a.depth[from..to], start, &b.places[from..to], &mut tile);
                     if to == total {
-                        finish.finish(simd, row, first, tile);
+                        finish.finish(simd, Corner { row, panel: first / b.width, column: first }, tile);
                     } else {
                         for r in 0..R {
                             for v in 0..NV {

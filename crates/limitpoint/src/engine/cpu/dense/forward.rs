@@ -7,7 +7,7 @@ use pulp::{Simd, WithSimd};
 use super::curves::{Curve, with_curve};
 use super::raw::{Raw, RawPanels, store_tile, transpose_rows};
 use super::{DenseNetwork, TILE, block_size, share};
-use crate::linalg::tile::{Finish, Rows, Tile, Waiting, in_passes, into_panels, row_blocks};
+use crate::linalg::tile::{Corner, Finish, Rows, Tile, Waiting, in_passes, into_panels, row_blocks};
 use crate::linalg::{Panels, Real, SharedSlice};
 use crate::models::Activation;
 use crate::params::At;
@@ -60,17 +60,11 @@ unsafe impl<T: Real> Send for Forward<'_, T> {}
 
 impl<T: Real> Finish<T> for Forward<'_, T> {
     #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>) {
         // SAFETY: rows of this call belong to this thread, panels have `rows` rows and at least NV registers a row.
-        unsafe { store_tile::<T, S, R, NV>(tile, self.after.z.at(panel, row), self.after.z.width) };
+        unsafe { store_tile::<T, S, R, NV>(tile, self.after.z.at(at.panel, at.row), self.after.z.width) };
         if self.after.output.is_some() || self.after.head.is_some() {
-            simd.vectorize(Activate { after: &self.after, row, panel, rows: R, vectors: NV });
+            simd.vectorize(Activate { after: &self.after, row: at.row, panel: at.panel, rows: R, vectors: NV });
         }
     }
 }

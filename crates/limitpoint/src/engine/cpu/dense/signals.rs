@@ -8,7 +8,7 @@ use super::curves::{Curve, with_curve};
 use super::raw::{Raw, RawPanels, RawTile};
 use super::target::{StoreRows, Target};
 use crate::linalg::tile::{
-    FEW, Finish, NARROW, Rows, Tile, Waiting, into_panels, narrow_rows, row_blocks, weight_rows,
+    Corner, FEW, Finish, NARROW, Rows, Tile, Waiting, into_panels, narrow_rows, row_blocks, weight_rows,
 };
 use crate::linalg::{Panels, Real};
 use crate::models::Activation;
@@ -110,15 +110,9 @@ struct MaskBySlope<T> {
 
 impl<T: Real> Finish<T> for MaskBySlope<T> {
     #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>) {
         let raw = RawTile::<T>::of::<S, R, NV>(tile);
-        simd.vectorize(Mask { mask: self, raw: &raw, row, panel, rows: R, vectors: NV });
+        simd.vectorize(Mask { mask: self, raw: &raw, at, rows: R, vectors: NV });
     }
 }
 
@@ -126,8 +120,7 @@ impl<T: Real> Finish<T> for MaskBySlope<T> {
 struct Mask<'a, T: Real> {
     mask: &'a MaskBySlope<T>,
     raw: &'a RawTile<T>,
-    row: usize,
-    panel: usize,
+    at: Corner,
     rows: usize,
     vectors: usize,
 }
@@ -142,7 +135,7 @@ impl<T: Real> WithSimd for Mask<'_, T> {
                 for v in 0..self.vectors {
                     // SAFETY: rows of this thread; the raw tile holds them.
                     unsafe {
-                        let at = self.mask.signals.at(self.panel, self.row).add(r * width + v * lanes);
+                        let at = self.mask.signals.at(self.at.panel, self.at.row).add(r * width + v * lanes);
                         let signal = T::load::<S>(self.raw.row(r).add(v * lanes));
                         T::store::<S>(at, curve.slope_times::<T, S>(simd, T::load::<S>(at), signal));
                     }

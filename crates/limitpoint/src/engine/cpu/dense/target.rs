@@ -7,7 +7,7 @@ use pulp::{Simd, WithSimd};
 
 use super::raw::{RawTile, store_tile};
 use super::rounded::is_double;
-use crate::linalg::tile::{Finish, Tile};
+use crate::linalg::tile::{Corner, Finish, Tile};
 use crate::linalg::{Panels, Real, fetch};
 use crate::params::Update;
 
@@ -112,23 +112,16 @@ impl<T: Real> Finish<T> for StoreRows<'_, T> {
     }
 
     #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
-        let first = panel * self.width;
-        let width = NV * T::lanes::<S>();
-        if let (Target::Gradient(gradient), true) = (self.target, is_double::<T>() && first + width <= self.cols) {
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>) {
+        let (start, width) = (at.row * self.cols + at.column, NV * T::lanes::<S>());
+        if let (Target::Gradient(gradient), true) = (self.target, is_double::<T>() && at.column + width <= self.cols) {
             // SAFETY: rows and columns are inside the gradient, and are this thread's.
-            unsafe { store_tile::<T, S, R, NV>(tile, gradient.add(row * self.cols + first).cast(), self.cols) };
+            unsafe { store_tile::<T, S, R, NV>(tile, gradient.add(start).cast(), self.cols) };
             return;
         }
         let raw = RawTile::<T>::of::<S, R, NV>(tile);
-        let (at, count) = (row * self.cols + first, width.min(self.cols - first));
-        simd.vectorize(Put { target: self.target, raw: &raw, at, rows: R, cols: self.cols, count });
+        let count = width.min(self.cols - at.column);
+        simd.vectorize(Put { target: self.target, raw: &raw, at: start, rows: R, cols: self.cols, count });
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::engine::cpu::dense::curves::{Curve, with_curve};
-use crate::linalg::tile::{Begin, FinishRows, Gather, GatheredColumns, Lines, Tile, gathered};
+use crate::linalg::tile::{Begin, Corner, Finish, Gather, GatheredColumns, Lines, Tile, gathered};
 use crate::linalg::{PANEL_VECTORS, Real, lanes};
 use crate::models::Activation;
 
@@ -43,14 +43,14 @@ pub(super) struct Run<'a, T: Real, F> {
     pub finish: F,
 }
 
-impl<T: Real, F: FinishRows<T>> Run<'_, T, F> {
+impl<T: Real, F: Finish<T>> Run<'_, T, F> {
     /// Makes it.
     pub fn on(self, arch: Arch) {
         arch.dispatch(self);
     }
 }
 
-impl<T: Real, F: FinishRows<T>> WithSimd for Run<'_, T, F> {
+impl<T: Real, F: Finish<T>> WithSimd for Run<'_, T, F> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
@@ -84,20 +84,14 @@ pub(super) struct StoreActivated<'a, T> {
     pub places: &'a [u32],
 }
 
-impl<T: Real> FinishRows<T> for StoreActivated<'_, T> {
+impl<T: Real> Finish<T> for StoreActivated<'_, T> {
     #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        first: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
-        let (to, places) = (self.to, &self.places[row..row + R]);
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>) {
+        let (to, places) = (self.to, &self.places[at.row..at.row + R]);
         with_curve!(to.activation, |curve| {
             each_register::<T, S, R, NV>(
                 tile,
-                first,
+                at.column,
                 places,
                 #[inline(always)]
                 // SAFETY: a pixel is whole registers.
@@ -118,20 +112,14 @@ pub(super) struct StoreMasked<'a, T> {
     pub places: &'a [u32],
 }
 
-impl<T: Real> FinishRows<T> for StoreMasked<'_, T> {
+impl<T: Real> Finish<T> for StoreMasked<'_, T> {
     #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        first: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
-        let (to, places) = (self.to, &self.places[row..row + R]);
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>) {
+        let (to, places) = (self.to, &self.places[at.row..at.row + R]);
         with_curve!(to.activation, |curve| {
             each_register::<T, S, R, NV>(
                 tile,
-                first,
+                at.column,
                 places,
                 #[inline(always)]
                 // SAFETY: a pixel is whole registers.
@@ -147,19 +135,13 @@ impl<T: Real> FinishRows<T> for StoreMasked<'_, T> {
 /// Rows of a gradient.
 pub(super) struct StoreRows<T>(pub Lines<T>);
 
-impl<T: Real> FinishRows<T> for StoreRows<T> {
+impl<T: Real> Finish<T> for StoreRows<T> {
     #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        _: S,
-        row: usize,
-        first: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, _: S, at: Corner, tile: Tile<T, S, R, NV>) {
         for (r, registers) in tile.iter().enumerate() {
             for (v, sum) in registers.iter().enumerate() {
                 // SAFETY: the gradient has these rows of whole registers.
-                unsafe { T::store::<S>(self.0.at(row + r, first + v * T::lanes::<S>()), *sum) };
+                unsafe { T::store::<S>(self.0.at(at.row + r, at.column + v * T::lanes::<S>()), *sum) };
             }
         }
     }
