@@ -55,8 +55,6 @@ pub(in crate::engine::cpu) struct Forward<'a, T: Real> {
     /// Where unfinished sums of this thread's rows wait, see [`Waiting::in_rows`]; without it, where z will be.
     pub waiting: Option<*mut T>,
 }
-// SAFETY: the pointers are used at this thread's rows and panels only.
-unsafe impl<T: Real> Send for Forward<'_, T> {}
 
 impl<T: Real> Finish<T> for Forward<'_, T> {
     #[inline(always)]

@@ -247,16 +247,14 @@ impl<T: Real> PlanarBackward<'_, T> {
 
     #[inline(always)]
     fn all<S: Simd, A: Curve, const BIAS: bool>(&self, simd: S, curve: A) {
-        let mut first = self.rows.start;
+        let whole = self.rows.end - self.rows.len() % UNITS;
         // SAFETY: see `units`.
         unsafe {
-            while first + UNITS <= self.rows.end {
+            for first in (self.rows.start..whole).step_by(UNITS) {
                 self.units::<S, _, UNITS, BIAS>(simd, curve, first);
-                first += UNITS;
             }
-            while first < self.rows.end {
-                self.units::<S, _, 1, BIAS>(simd, curve, first);
-                first += 1;
+            for unit in whole..self.rows.end {
+                self.units::<S, _, 1, BIAS>(simd, curve, unit);
             }
         }
     }
@@ -278,13 +276,9 @@ impl<T: Real> WithSimd for PlanarBackward<'_, T> {
 
 impl<T: Real> DenseNetwork<T> {
     /// The parameters of a planar network.
-    pub(super) fn planar_weights(&self, weights: Raw<T>) -> PlanarWeights<T> {
-        let at = |offset: usize| Raw(weights.at(offset));
-        PlanarWeights {
-            hidden: at(self.layers[0].weight),
-            bias: self.layers[0].bias.map(at),
-            head: at(self.layers[1].weight),
-        }
+    fn planar_weights(&self, weights: Raw<T>) -> PlanarWeights<T> {
+        let (layer, head, at) = (&self.layers[0], &self.layers[1], |offset: usize| Raw(weights.at(offset)));
+        PlanarWeights { hidden: at(layer.weight), bias: layer.bias.map(at), head: at(head.weight) }
     }
 
     /// Scores of a planar network; keeps no preactivations.
@@ -307,9 +301,9 @@ impl<T: Real> DenseNetwork<T> {
     pub(super) fn planar_backward(&mut self, raw: Raw<T>, gradient: SharedSlice<f64>) {
         let weights = self.planar_weights(raw);
         let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
-        let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
-        let (activation, arch, cotangent) = (self.layers[0].activation, self.arch, &self.cotangent[..]);
         let (layer, head) = (&self.layers[0], &self.layers[1]);
+        let (units, block) = (layer.outputs, block_size(layer.outputs));
+        let (activation, arch, cotangent) = (layer.activation, self.arch, &self.cotangent[..]);
         let signs = Signs::room(&mut self.signs, units, input.count());
         share(&self.team, (units, block), units * self.bound.examples * 4, |rows| {
             let at = |offset: usize| gradient.pointer().wrapping_add(offset);

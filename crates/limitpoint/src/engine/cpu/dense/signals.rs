@@ -37,8 +37,6 @@ pub(super) struct Backward<'a, T: Real> {
     /// weight gradient, see [`Waiting::in_panels`].
     pub waiting: *mut T,
 }
-// SAFETY: the pointers are written at this thread's rows only.
-unsafe impl<T: Real> Send for Backward<'_, T> {}
 
 /// What is needed to turn δ into a weight gradient.
 pub(super) struct WeightGradient<'a, T: Real> {
@@ -89,8 +87,6 @@ pub(super) struct OnlyWeights<'a, T: Real> {
     pub weights: WeightGradient<'a, T>,
     pub waiting: *mut T,
 }
-// SAFETY: the pointers are written at this thread's rows and panels only.
-unsafe impl<T: Real> Send for OnlyWeights<'_, T> {}
 
 impl<T: Real> WithSimd for OnlyWeights<'_, T> {
     type Output = ();
@@ -196,38 +192,26 @@ impl<T: Real> Backward<'_, T> {
         match &self.source {
             Source::SingleHead { head, cotangent, gradient } => {
                 with_curve!(activation, |curve| {
-                    let mut row = rows.start;
+                    let whole = rows.end - rows.len() % HEAD_ROWS;
                     // SAFETY: rows of this thread; the cotangent is padded to whole panels.
                     unsafe {
-                        while row + HEAD_ROWS <= rows.end {
+                        for row in (rows.start..whole).step_by(HEAD_ROWS) {
                             self.head_rows::<S, _, HEAD_ROWS>(simd, curve, row, *head, cotangent, *gradient);
-                            row += HEAD_ROWS;
                         }
-                        while row < rows.end {
+                        for row in whole..rows.end {
                             self.head_rows::<S, _, 1>(simd, curve, row, *head, cotangent, *gradient);
-                            row += 1;
                         }
                     }
                 });
             }
             Source::Layer { weights, above } => {
                 let mut mask = MaskBySlope { signals, activation };
-                let panels = 0..above.count();
+                let (depth, panels) = (above.rows(), 0..above.count());
                 // SAFETY: rows of this thread.
                 unsafe {
                     let waiting = Waiting::in_rows::<S>(self.waiting);
-                    for rows in row_blocks::<T>(rows.clone(), above.rows()) {
-                        into_panels(
-                            simd,
-                            rows,
-                            above.rows(),
-                            *weights,
-                            None,
-                            above,
-                            panels.clone(),
-                            waiting,
-                            &mut mask,
-                        );
+                    for rows in row_blocks::<T>(rows.clone(), depth) {
+                        into_panels(simd, rows, depth, *weights, None, above, panels.clone(), waiting, &mut mask);
                     }
                 }
             }
@@ -269,9 +253,8 @@ impl<T: Real> WithSimd for Backward<'_, T> {
             // SAFETY: the network sized all buffers and gave this thread these rows.
             unsafe { self.signals(simd, self.rows.clone()) };
         }
-        let mut row = self.rows.start;
-        while row < self.rows.end {
-            let rows = row..(row + chunk).min(self.rows.end);
+        for first in self.rows.clone().step_by(chunk) {
+            let rows = first..(first + chunk).min(self.rows.end);
             // SAFETY: the network sized all buffers and gave this thread these rows.
             unsafe {
                 if !from_layer {
@@ -289,18 +272,14 @@ impl<T: Real> WithSimd for Backward<'_, T> {
                         let mut sum = T::splat(simd, T::default());
                         for panel in 0..self.shape.count() {
                             for v in 0..self.shape.vectors(panel) {
-                                sum = T::add(
-                                    simd,
-                                    sum,
-                                    T::load::<S>(self.signals.at(panel, row).add(v * T::lanes::<S>())),
-                                );
+                                let signals = self.signals.at(panel, row).add(v * T::lanes::<S>());
+                                sum = T::add(simd, sum, T::load::<S>(signals));
                             }
                         }
                         *bias.add(row) = T::reduce_sum(simd, sum).to_f64();
                     }
                 }
             }
-            row = rows.end;
         }
     }
 }
