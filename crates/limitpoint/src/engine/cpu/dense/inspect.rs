@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::DenseNetwork;
 use super::plan::LARGE;
+use super::{DenseNetwork, Stage};
 use crate::engine::{Evaluator, Kink, KinkColumn, Kinks, Tangents};
 use crate::linalg::{Matrix, Real, matmul_nt};
 use crate::memory::bytes;
@@ -96,13 +96,69 @@ impl<T: Real> DenseNetwork<T> {
         (inputs, (0..self.layers.len()).map(signals).collect())
     }
 
-    /// ∇Φ_output(xₙ) as rows: in layer l it is the outer product of back-signal and input.
-    fn rows_of_jacobian(&mut self, params: &[f64], output: usize) -> Matrix {
+    /// Scores after one parameter of a network with one hidden layer is changed: only one unit changes with it.
+    fn scores_with_moved_unit(&self, params: &[f64], entry: usize, change: f64, out: &mut [f64]) {
+        let (layer, head, outputs, scale) = (&self.layers[0], &self.layers[1], self.bound.outputs, self.scale);
+        out.copy_from_slice(&self.bound.scores);
+        if let Some(bias) = head.bias.filter(|bias| (*bias..bias + outputs).contains(&entry)) {
+            return out.iter_mut().skip(entry - bias).step_by(outputs).for_each(|score| *score += scale * change);
+        }
+        let place = |stage: &Stage| (stage.weight..stage.end()).contains(&entry).then(|| entry - stage.weight);
+        let in_head = place(head);
+        // the unit and, in the hidden layer, which of its inputs; none for its bias
+        let (unit, input) = match (in_head, place(layer)) {
+            (Some(place), _) => (place % head.inputs, None),
+            (_, Some(place)) => (place / layer.inputs, Some(place % layer.inputs)),
+            _ => (entry - layer.bias.unwrap_or(0), None),
+        };
+        let weights = &params[layer.weight + unit * layer.inputs..layer.weight + (unit + 1) * layer.inputs];
+        let bias = layer.bias.map_or(0.0, |bias| params[bias + unit]);
+        for (n, scores) in out.chunks_exact_mut(outputs).enumerate() {
+            let x = self.source.row(n);
+            let z = crate::linalg::dot(x, weights) + bias;
+            let value = layer.activation.value(z);
+            if let Some(place) = in_head {
+                scores[place / head.inputs] += scale * change * value;
+                continue;
+            }
+            let moved = layer.activation.value(z + change * input.map_or(1.0, |k| x[k])) - value;
+            for (c, score) in scores.iter_mut().enumerate() {
+                *score += scale * params[head.weight + c * head.inputs + unit] * moved;
+            }
+        }
+    }
+
+    fn columns_by_difference(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
+        let gradient_with = |network: &mut Self, weighed: &[(Kink, f64)]| {
+            let mut gradient = vec![0.0; network.bound.layout.len()];
+            network.weigh(weighed);
+            network.score(params.into());
+            network.pull_back(params.into(), cotangent, &mut gradient);
+            gradient
+        };
+        let left: Vec<(Kink, f64)> = kinks.iter().map(|kink| (*kink, 0.0)).collect();
+        let base = gradient_with(self, &left);
+        let mut columns = Vec::new();
+        for moved in 0..kinks.len() {
+            let mut weighed = left.clone();
+            weighed[moved].1 = 1.0;
+            let mut change = gradient_with(self, &weighed);
+            crate::linalg::add_scaled(&mut change, -1.0, &base);
+            columns.push(vec![(0, change)]);
+        }
+        self.weigh(&[]);
+        columns
+    }
+}
+
+impl<T: Real> Tangents for DenseNetwork<T> {
+    /// In layer l ∇Φ_output(xₙ) is the outer product of back-signal and input.
+    fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
         let (inputs, signals) = self.signals_of(params, output);
         let mut out = Matrix::zeros(self.bound.examples, self.bound.layout.len());
         for (l, layer) in self.layers.iter().enumerate().filter(|(_, layer)| !layer.frozen) {
             for n in 0..self.bound.examples {
-                let row = &mut out.data[n * self.bound.layout.len()..(n + 1) * self.bound.layout.len()];
+                let row = out.row_mut(n);
                 for (j, &delta) in signals[l].row(n).iter().enumerate() {
                     let from = layer.weight + j * layer.inputs;
                     crate::linalg::add_scaled(&mut row[from..from + layer.inputs], delta, inputs[l].row(n));
@@ -120,7 +176,7 @@ impl<T: Real> DenseNetwork<T> {
     /// ```text
     /// ⟨∇Φ_c(xₙ), ∇Φ_d(xₘ)⟩ = Σ_l ⟨δ_l^c(n), δ_l^d(m)⟩ · (⟨a_{l−1}(n), a_{l−1}(m)⟩ + [layer l has a bias])
     /// ```
-    fn layerwise_gram(&mut self, params: &[f64]) -> Matrix {
+    fn gradient_gram(&mut self, params: &[f64]) -> Matrix {
         let (count, outputs) = (self.bound.examples, self.bound.outputs);
         let per_output: Vec<_> = (0..outputs).map(|c| self.signals_of(params, c)).collect();
         let mut gram = Matrix::zeros(count * outputs, count * outputs);
@@ -150,121 +206,6 @@ impl<T: Real> DenseNetwork<T> {
         gram
     }
 
-    /// Scores after one parameter of a network with one hidden layer is changed: only one unit changes with it.
-    fn scores_with_moved_unit(&self, params: &[f64], entry: usize, change: f64, out: &mut [f64]) {
-        let (layer, head, outputs) = (&self.layers[0], &self.layers[1], self.bound.outputs);
-        let scale = self.scale;
-        out.copy_from_slice(&self.bound.scores);
-        if let Some(bias) = head.bias.filter(|bias| (*bias..bias + outputs).contains(&entry)) {
-            return out.iter_mut().skip(entry - bias).step_by(outputs).for_each(|score| *score += scale * change);
-        }
-        let (in_head, from_head) = match entry.checked_sub(head.weight) {
-            Some(place) if place < outputs * head.inputs => (true, place),
-            _ => (false, 0),
-        };
-        let from_weight = entry.wrapping_sub(layer.weight);
-        // the unit and, in the hidden layer, which of its inputs; none for its bias
-        let (unit, input) = match () {
-            () if in_head => (from_head % head.inputs, None),
-            () if from_weight < layer.outputs * layer.inputs => {
-                (from_weight / layer.inputs, Some(from_weight % layer.inputs))
-            }
-            () => (entry - layer.bias.unwrap_or(0), None),
-        };
-        let weights = &params[layer.weight + unit * layer.inputs..layer.weight + (unit + 1) * layer.inputs];
-        let bias = layer.bias.map_or(0.0, |bias| params[bias + unit]);
-        let activation = layer.activation;
-        for (n, scores) in out.chunks_exact_mut(outputs).enumerate() {
-            let x = self.source.row(n);
-            let z = crate::linalg::dot(x, weights) + bias;
-            let value = activation.value(z);
-            if in_head {
-                scores[from_head / head.inputs] += scale * change * value;
-                continue;
-            }
-            let moved = activation.value(z + change * input.map_or(1.0, |k| x[k])) - value;
-            for (c, score) in scores.iter_mut().enumerate() {
-                *score += scale * params[head.weight + c * head.inputs + unit] * moved;
-            }
-        }
-    }
-
-    /// Preactivations that a change of one unit's weights by `radius` can bring to zero.
-    fn find_kinks(&self, radius: f64) -> Vec<Kink> {
-        let mut kinks = Vec::new();
-        for (h, hidden) in self.hidden.iter().enumerate() {
-            let Some(slopes) = self.layers[h].activation.kink() else { continue };
-            let input = self.layer_input(h);
-            let bias = f64::from(u8::from(self.layers[h].bias.is_some()));
-            for example in 0..self.bound.examples {
-                let reach = radius * crate::linalg::norm2(input.row(example)).hypot(bias);
-                if reach == 0.0 && radius > 0.0 {
-                    continue; // no input, nothing that a step could move
-                }
-                for unit in 0..hidden.signals.rows() {
-                    if hidden.signals.get(unit, example).to_f64().abs() <= reach {
-                        kinks.push(Kink { layer: h, unit, example, slopes });
-                    }
-                }
-            }
-        }
-        kinks
-    }
-
-    /// How the gradient changes with each kink's slope; see [`Kinks::columns`].
-    fn columns_of_kinks(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
-        if self.hidden.len() > 1 {
-            return self.columns_by_difference(params, cotangent, kinks);
-        }
-        let (layer, head, outputs) = (&self.layers[0], &self.layers[1], self.bound.outputs);
-        let column = |kink: &Kink| {
-            if layer.frozen {
-                return KinkColumn::new();
-            }
-            let back: f64 = (0..outputs)
-                .map(|c| params[head.weight + c * head.inputs + kink.unit] * cotangent[kink.example * outputs + c])
-                .sum();
-            let signal = (kink.slopes.1 - kink.slopes.0) * self.scale * back;
-            let weights = (0..layer.inputs).map(|k| signal * self.input(kink.example, k)).collect();
-            let mut runs = vec![(layer.weight + kink.unit * layer.inputs, weights)];
-            runs.extend(layer.bias.map(|bias| (bias + kink.unit, vec![signal])));
-            runs
-        };
-        kinks.iter().map(column).collect()
-    }
-
-    fn columns_by_difference(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
-        let gradient_with = |network: &mut Self, weighed: &[(Kink, f64)]| {
-            let mut gradient = vec![0.0; network.bound.layout.len()];
-            network.weigh(weighed);
-            network.score(params.into());
-            network.pull_back(params.into(), cotangent, &mut gradient);
-            gradient
-        };
-        let left: Vec<(Kink, f64)> = kinks.iter().map(|kink| (*kink, 0.0)).collect();
-        let base = gradient_with(self, &left);
-        let mut columns = Vec::new();
-        for moved in 0..kinks.len() {
-            let mut weighed = left.clone();
-            weighed[moved].1 = 1.0;
-            let mut change = gradient_with(self, &weighed);
-            crate::linalg::add_scaled(&mut change, -1.0, &base);
-            columns.push(vec![(0, change)]);
-        }
-        self.weigh(&[]);
-        columns
-    }
-}
-
-impl<T: Real> Tangents for DenseNetwork<T> {
-    fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
-        self.rows_of_jacobian(params, output)
-    }
-
-    fn gradient_gram(&mut self, params: &[f64]) -> Matrix {
-        self.layerwise_gram(params)
-    }
-
     fn gram_bytes(&self) -> u128 {
         let (count, outputs) = (self.bound.examples, self.bound.outputs);
         let sizes = self.layers.iter().map(|layer| bytes(&[count, outputs, layer.inputs + layer.outputs], 8));
@@ -291,12 +232,46 @@ impl<T: Real> Tangents for DenseNetwork<T> {
 impl<T: Real> Kinks for DenseNetwork<T> {
     fn near(&mut self, params: &[f64], radius: f64) -> Vec<Kink> {
         self.forward_whole(params);
-        self.find_kinks(radius)
+        let mut kinks = Vec::new();
+        for (h, hidden) in self.hidden.iter().enumerate() {
+            let Some(slopes) = self.layers[h].activation.kink() else { continue };
+            let input = self.layer_input(h);
+            let bias = f64::from(u8::from(self.layers[h].bias.is_some()));
+            for example in 0..self.bound.examples {
+                let reach = radius * crate::linalg::norm2(input.row(example)).hypot(bias);
+                if reach == 0.0 && radius > 0.0 {
+                    continue; // no input, nothing that a step could move
+                }
+                for unit in 0..hidden.signals.rows() {
+                    if hidden.signals.get(unit, example).to_f64().abs() <= reach {
+                        kinks.push(Kink { layer: h, unit, example, slopes });
+                    }
+                }
+            }
+        }
+        kinks
     }
 
     fn columns(&mut self, params: &[f64], cotangent: &[f64], kinks: &[Kink]) -> Vec<KinkColumn> {
         self.scored_in_shards = false;
-        self.columns_of_kinks(params, cotangent, kinks)
+        if self.hidden.len() > 1 {
+            return self.columns_by_difference(params, cotangent, kinks);
+        }
+        let (layer, head, outputs) = (&self.layers[0], &self.layers[1], self.bound.outputs);
+        let column = |kink: &Kink| {
+            if layer.frozen {
+                return KinkColumn::new();
+            }
+            let back: f64 = (0..outputs)
+                .map(|c| params[head.weight + c * head.inputs + kink.unit] * cotangent[kink.example * outputs + c])
+                .sum();
+            let signal = (kink.slopes.1 - kink.slopes.0) * self.scale * back;
+            let weights = (0..layer.inputs).map(|k| signal * self.input(kink.example, k)).collect();
+            let mut runs = vec![(layer.weight + kink.unit * layer.inputs, weights)];
+            runs.extend(layer.bias.map(|bias| (bias + kink.unit, vec![signal])));
+            runs
+        };
+        kinks.iter().map(column).collect()
     }
 
     fn weigh(&mut self, kinks: &[(Kink, f64)]) {
