@@ -63,7 +63,7 @@ struct Store {
 impl<T: Real> ImageNetwork<T> {
     /// All trained layers, cut into jobs that are no larger than the budget where they can be.
     fn jobs(&self) -> Vec<Job> {
-        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
+        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
         let mut jobs = Vec::new();
         let mut push = |layer, pixels: usize, inputs: usize, bias: bool, channels: usize| {
             let inputs = inputs + usize::from(bias);
@@ -99,7 +99,7 @@ impl<T: Real> ImageNetwork<T> {
     fn passes(&self) -> Vec<Vec<Job>> {
         let (mut passes, mut used): (Vec<Vec<Job>>, usize) = (Vec::new(), 0);
         for job in self.jobs() {
-            let numbers = job.numbers(self.rows.len(), self.bound.outputs);
+            let numbers = job.numbers(self.bound.examples, self.bound.outputs);
             match passes.last_mut() {
                 Some(last) if used.saturating_add(numbers) <= BUDGET => {
                     used += numbers;
@@ -116,7 +116,7 @@ impl<T: Real> ImageNetwork<T> {
 
     /// Bytes that [`ImageNetwork::layerwise_gram`] takes.
     pub(super) fn bytes_of_gram(&self) -> u128 {
-        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
+        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
         let held = |pass: &Vec<Job>| pass.iter().map(|job| job.numbers(examples, outputs) as u128).sum::<u128>();
         let most = self.passes().iter().map(held).max().unwrap_or(0);
         let gram = crate::memory::bytes(&[examples * outputs, examples * outputs + BLOCK], 8);
@@ -125,7 +125,7 @@ impl<T: Real> ImageNetwork<T> {
 
     /// ⟨∇Φ_c(xₙ), ∇Φ_d(xₘ)⟩ at row n·outputs + c and column m·outputs + d.
     pub(super) fn layerwise_gram(&mut self, params: &[f64]) -> Matrix {
-        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
+        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
         let mut gram = Matrix::zeros(examples * outputs, examples * outputs);
         let mut unused = vec![0.0; params.len()];
         self.pack(params.into());

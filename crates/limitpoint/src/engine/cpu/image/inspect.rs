@@ -36,7 +36,7 @@ impl<T: Real> ImageNetwork<T> {
             self.links[*l].z = Some(self.links[*l].frame.room(few));
         }
         self.pack(params.into());
-        let (mut smallest, examples) = (f64::INFINITY, self.rows.len());
+        let (mut smallest, examples) = (f64::INFINITY, self.bound.examples);
         for first in (0..examples).step_by(few) {
             let range = first..(first + few).min(examples);
             self.up(params.into(), range.clone());
@@ -104,7 +104,7 @@ impl<T: Real> ImageNetwork<T> {
 
 impl<T: Real> Tangents for ImageNetwork<T> {
     fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
-        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
+        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
         let mut gradients = Matrix::zeros(examples, params.len());
         let mut cotangent = vec![0.0; outputs];
         cotangent[output] = 1.0;

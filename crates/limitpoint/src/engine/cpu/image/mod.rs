@@ -38,7 +38,7 @@ use self::stages::{Stage, passes, stages};
 use super::dense::make_shared;
 use super::dense::raw::RawPanels;
 use super::dense::target::Target;
-use super::{DenseNetwork, clear_frozen};
+use super::{Chosen, DenseNetwork, clear_frozen};
 use crate::engine::{Bound, Evaluator, Tangents};
 use crate::linalg::{Aligned, Panels, Real, SharedMatrix, SharedSlice, Team};
 use crate::models::{Activation, Architecture, ModelError};
@@ -86,9 +86,7 @@ pub struct ImageNetwork<T: Real> {
     bound: Bound,
     team: Arc<Team>,
     arch: Arch,
-    source: SharedMatrix,
-    /// The examples in use.
-    rows: Vec<usize>,
+    examples: Chosen,
     frame: Frame,
     input: Aligned<T>,
     links: Vec<Link<T>>,
@@ -163,8 +161,7 @@ impl<T: Real> ImageNetwork<T> {
             links,
             bound: Bound::new(architecture, inputs.rows()),
             arch: Arch::new(),
-            source: inputs.clone(),
-            rows: (0..inputs.rows()).collect(),
+            examples: Chosen::all(inputs),
             input: frames[0].room(piece),
             frame: frames[0],
             tail: DenseNetwork::tail(&tail, piece, &team)?,
@@ -204,7 +201,7 @@ impl<T: Real> ImageNetwork<T> {
         let (count, frame, arch) = (examples.len(), self.frame, self.arch);
         let (links, stages) = (&self.links, &self.stages);
         let input = SharedSlice::new(&mut self.input);
-        let (rows, source) = (&self.rows[examples.clone()], &self.source);
+        let (first, chosen) = (examples.start, &self.examples);
         let waiting = SharedSlice::new(&mut self.waiting);
         let team = &self.team;
         team.run(|worker| {
@@ -212,7 +209,7 @@ impl<T: Real> ImageNetwork<T> {
             for (own, layers) in passes(team.share(worker, count), stages) {
                 if layers.start == 0 {
                     // SAFETY: this worker's examples.
-                    own.clone().for_each(|n| unsafe { frame.load(n, source.row(rows[n]), input.pointer()) });
+                    own.clone().for_each(|n| unsafe { frame.load(n, chosen.row(first + n), input.pointer()) });
                 }
                 for l in layers {
                     let below = if l > 0 { links[l - 1].output.as_ptr() } else { input.pointer().cast_const() };
@@ -322,20 +319,15 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
     }
 
     fn select(&mut self, rows: Option<&[usize]>) {
-        self.rows.clear();
-        match rows {
-            Some(rows) => self.rows.extend_from_slice(rows),
-            None => self.rows.extend(0..self.source.rows()),
-        }
-        self.bound.resize(self.rows.len());
+        self.examples.select(rows, &mut self.bound);
         self.weighed.clear();
         self.held = None;
     }
 
     fn score(&mut self, at: At<'_>) {
         self.pack(at);
-        for first in (0..self.rows.len()).step_by(self.piece) {
-            self.up(at, first..(first + self.piece).min(self.rows.len()));
+        for first in (0..self.bound.examples).step_by(self.piece) {
+            self.up(at, first..(first + self.piece).min(self.bound.examples));
         }
     }
 
@@ -343,7 +335,7 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
         if self.weighed.iter().any(|slopes| !slopes.is_empty()) {
             return self.pull_back_weighed(at, cotangent, gradient);
         }
-        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
+        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
         assert_eq!(cotangent.len(), examples * outputs, "one cotangent per score");
         clear_frozen(&self.bound.layout, gradient);
         if self.held == Some(0..examples) {

@@ -10,7 +10,7 @@ use crate::params::{Parameters, Update};
 impl<T: Real> ImageNetwork<T> {
     /// Whether all examples are there, and no slopes are set at kinks.
     pub(super) fn can_step_in_one_pass(&self) -> bool {
-        self.held == Some(0..self.rows.len()) && self.weighed.iter().all(Vec::is_empty)
+        self.held == Some(0..self.bound.examples) && self.weighed.iter().all(Vec::is_empty)
     }
 
     /// A step over examples that are all there, whose tail moves while its gradient is made.
@@ -21,15 +21,15 @@ impl<T: Real> ImageNetwork<T> {
         update: Update,
         scratch: &mut [f64],
     ) -> bool {
-        assert_eq!(cotangent.len(), self.rows.len() * self.bound.outputs, "one cotangent per score");
+        assert_eq!(cotangent.len(), self.bound.examples * self.bound.outputs, "one cotangent per score");
         clear_frozen(&self.bound.layout, scratch);
         let (images, dense) = params.write().split_at_mut(self.dense);
         let (_, above) = scratch.split_at_mut(self.dense);
         let moved = self.tail.step_given(dense, cotangent, update, above, &mut self.below);
-        self.pull_image_signals(self.rows.len());
+        self.pull_image_signals(self.bound.examples);
         let seen = Seen::default();
         let step = Step { weights: images.as_mut_ptr(), update, seen: &seen, copy: None };
-        self.gather(self.rows.len(), Target::Step(step));
+        self.gather(self.bound.examples, Target::Step(step));
         self.tail.moved_to(params.version());
         self.held = None;
         moved || seen.any()
