@@ -57,13 +57,7 @@ impl Frame {
 
     /// The first number of every pixel of `examples` images, in order.
     pub fn places(&self, examples: usize) -> Vec<u32> {
-        let mut places = Vec::with_capacity(examples * self.pixels());
-        for example in 0..examples {
-            for y in 0..self.height {
-                places.extend((0..self.width).map(|x| self.at(example, y as isize, x as isize) as u32));
-            }
-        }
-        places
+        (0..examples * self.pixels()).map(|at| self.pixel(at / self.pixels(), at % self.pixels()) as u32).collect()
     }
 
     /// Writes an image, channel by channel in `from`, where it belongs.
@@ -83,7 +77,7 @@ impl Frame {
     }
 
     /// The first number of a pixel, counted row by row.
-    fn pixel(&self, example: usize, pixel: usize) -> usize {
+    pub fn pixel(&self, example: usize, pixel: usize) -> usize {
         self.at(example, (pixel / self.width) as isize, (pixel % self.width) as isize)
     }
 

@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use super::{ImageNetwork, Node};
+use super::ImageNetwork;
 use crate::linalg::{Matrix, Real, dot, matmul_nt, matmul_tn};
 
 /// Numbers that jobs of one pass may hold: 256 MiB.
@@ -77,17 +77,9 @@ impl<T: Real> ImageNetwork<T> {
             }
         };
         for (l, link) in self.links.iter().enumerate() {
-            if let Node::Conv(conv) = &link.node
-                && !conv.place.frozen
-            {
-                push(
-                    Layer::Image(l),
-                    conv.output.pixels(),
-                    self.patch_length(l),
-                    conv.place.bias.is_some(),
-                    conv.output.channels,
-                );
-            }
+            let Some(conv) = link.trained() else { continue };
+            let (image, bias) = (&conv.output, conv.place.bias.is_some());
+            push(Layer::Image(l), image.pixels(), self.patch_length(l), bias, image.channels);
         }
         for (l, stage) in self.tail.stages().iter().enumerate().filter(|(_, stage)| !stage.frozen) {
             push(Layer::Dense(l), 1, stage.inputs, stage.bias.is_some(), stage.outputs);
@@ -142,7 +134,12 @@ impl<T: Real> ImageNetwork<T> {
                             range.clone().for_each(|n| store.take_patches(self, n, n - range.start));
                         });
                     }
-                    let inputs = self.dense_inputs(&stores);
+                    // of the dense layers that go by rows, before their signals are made
+                    let dense_input = |store: &Store| match store.job.layer {
+                        Layer::Dense(l) if !store.job.by_patches => Some(self.tail.layer_input(l)),
+                        _ => None,
+                    };
+                    let inputs: Vec<Option<Matrix>> = stores.iter().map(dense_input).collect();
                     cotangent.fill(0.0);
                     cotangent.iter_mut().skip(output).step_by(outputs).for_each(|c| *c = 1.0);
                     self.pull_signals(params.into(), &cotangent, &mut unused);
@@ -153,22 +150,15 @@ impl<T: Real> ImageNetwork<T> {
                     }
                 }
             }
-            stores.iter().for_each(|store| store.add_to(&mut gram, outputs));
+            for store in &stores {
+                if store.job.by_patches { store.add_patches(&mut gram, outputs) } else { store.add_rows(&mut gram) }
+            }
         }
         for i in 0..gram.rows {
             (0..i).for_each(|j| gram[(j, i)] = gram[(i, j)]);
         }
         self.held = None;
         gram
-    }
-
-    /// The inputs of the dense layers that go by rows, before their signals are made.
-    fn dense_inputs(&self, stores: &[Store]) -> Vec<Option<Matrix>> {
-        let input = |store: &Store| match store.job.layer {
-            Layer::Dense(l) if !store.job.by_patches => Some(self.tail.layer_input(l)),
-            _ => None,
-        };
-        stores.iter().map(input).collect()
     }
 }
 
@@ -187,9 +177,8 @@ impl Store {
         let own = &mut self.patches[n * pixels * inputs..(n + 1) * pixels * inputs];
         match layer {
             Layer::Image(l) => {
-                let width = network.links[l].frame.width;
                 for (pixel, to) in own.chunks_exact_mut(inputs).enumerate() {
-                    network.patch(l, here, [pixel / width, pixel % width], &mut to[..inputs - usize::from(bias)]);
+                    network.patch(l, here, pixel, &mut to[..inputs - usize::from(bias)]);
                 }
             }
             Layer::Dense(l) => network.tail.copy_layer_input(l, here, &mut own[..inputs - usize::from(bias)]),
@@ -214,9 +203,7 @@ impl Store {
             Layer::Image(l) => {
                 let link = &network.links[l];
                 for (pixel, to) in signals.chunks_exact_mut(width).enumerate() {
-                    let (y, x) = (pixel / link.frame.width, pixel % link.frame.width);
-                    let from = link.frame.at(here, y as isize, x as isize);
-                    let values = &link.signals[from + channels.start..from + channels.end];
+                    let values = &link.signals[link.frame.pixel(here, pixel)..][channels.clone()];
                     to.iter_mut().zip(values).for_each(|(to, value)| *to = value.to_f64());
                 }
             }
@@ -233,21 +220,13 @@ impl Store {
                     self.patches[inputs - 1] = 1.0;
                 }
             }
-            _ => self.take_patches_of_one(network, here),
+            _ => self.take_patches(network, 0, here),
         }
         let at = (n * outputs + output) * width * inputs;
         matmul_tn(&mut self.rows[at..at + width * inputs], &signals, &self.patches, width, pixels, inputs);
     }
 
-    fn take_patches_of_one<T: Real>(&mut self, network: &ImageNetwork<T>, here: usize) {
-        self.take_patches(network, 0, here);
-    }
-
     /// Adds what was collected to the lower half of the Gram matrix.
-    fn add_to(&self, gram: &mut Matrix, outputs: usize) {
-        if self.job.by_patches { self.add_patches(gram, outputs) } else { self.add_rows(gram) }
-    }
-
     fn add_rows(&self, gram: &mut Matrix) {
         let (count, length) = (gram.rows, self.job.channels.len() * self.job.inputs);
         let mut products = vec![0.0; BLOCK.min(count) * count];
@@ -262,6 +241,7 @@ impl Store {
         }
     }
 
+    /// The same by patches.
     fn add_patches(&self, gram: &mut Matrix, outputs: usize) {
         let Job { pixels, inputs, .. } = self.job;
         let (width, examples) = (self.job.channels.len(), gram.rows / outputs);

@@ -56,26 +56,21 @@ impl<T: Real> ImageNetwork<T> {
     fn smallest_of(&self, l: usize, examples: usize) -> f64 {
         let Some(z) = &self.links[l].z else { return f64::INFINITY };
         let (frame, mut smallest) = (self.links[l].frame, f64::INFINITY);
-        for n in 0..examples {
-            for y in 0..frame.height {
-                for x in 0..frame.width {
-                    let place = frame.at(n, y as isize, x as isize);
-                    let pixel = z[place..place + frame.channels].iter().map(|z| z.to_f64().abs());
-                    let least = pixel.fold(f64::INFINITY, f64::min);
-                    if least < smallest && !(least == 0.0 && self.never_moves(l, n, [y, x])) {
-                        smallest = least;
-                    }
-                }
+        for (n, pixel) in (0..examples).flat_map(|n| (0..frame.pixels()).map(move |pixel| (n, pixel))) {
+            let channels = &z[frame.pixel(n, pixel)..][..frame.channels];
+            let least = channels.iter().map(|z| z.to_f64().abs()).fold(f64::INFINITY, f64::min);
+            if least < smallest && !(least == 0.0 && self.never_moves(l, n, pixel)) {
+                smallest = least;
             }
         }
         smallest
     }
 
     /// Whether a kernel without biases sees nothing but zeros at this pixel.
-    fn never_moves(&self, l: usize, n: usize, [y, x]: [usize; 2]) -> bool {
+    fn never_moves(&self, l: usize, n: usize, pixel: usize) -> bool {
         let Node::Conv(conv) = &self.links[l].node else { return false };
         let mut patch = vec![0.0; self.patch_length(l)];
-        self.patch(l, n, [y, x], &mut patch);
+        self.patch(l, n, pixel, &mut patch);
         conv.place.bias.is_none() && patch.iter().all(|x| *x == 0.0)
     }
 
@@ -88,12 +83,12 @@ impl<T: Real> ImageNetwork<T> {
     }
 
     /// The patch that convolution `l` sees at an output pixel of an example that is there, by (i, j, c).
-    pub(super) fn patch(&self, l: usize, n: usize, [y, x]: [usize; 2], to: &mut [f64]) {
+    pub(super) fn patch(&self, l: usize, n: usize, pixel: usize, to: &mut [f64]) {
         let Node::Conv(conv) = &self.links[l].node else { return };
         let input = if l > 0 { &self.links[l - 1].output } else { &self.input };
         let (window, frame) = (&conv.window, &conv.input);
         let corner = |side: usize, at: usize| (at * window.stride) as isize - window.zeros[side] as isize;
-        let start = frame.at(n, corner(0, y), corner(1, x));
+        let start = frame.at(n, corner(0, pixel / conv.output.width), corner(1, pixel % conv.output.width));
         let entries = (0..window.size[0]).flat_map(|i| (0..window.size[1]).map(move |j| (i, j)));
         for ((i, j), to) in entries.zip(to.chunks_exact_mut(frame.channels)) {
             let from = start + i * frame.row() + j * frame.stride;
