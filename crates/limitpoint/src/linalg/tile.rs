@@ -22,10 +22,8 @@ use super::fetch::fetch;
 use super::panels::{PANEL_VECTORS, Panels};
 use super::real::{Real, Registers};
 
-mod narrow;
 mod waiting;
 
-pub use narrow::{NARROW, narrow_rows};
 pub use waiting::Waiting;
 
 /// Depth of one pass over a panel: 128 steps of three registers fit the first-level cache, those of four just so.
@@ -197,8 +195,10 @@ macro_rules! with_vectors {
 }
 
 mod gathered;
+mod narrow;
 
 pub use gathered::{Begin, Columns as GatheredColumns, Gather, Lines, gathered};
+pub use narrow::{NARROW, narrow_rows};
 
 /// These panels one by one, but the last two together where the last is a lonely register.
 pub fn in_passes<T: Real>(b: &Panels<T>, panels: Range<usize>) -> impl Iterator<Item = Range<usize>> {
