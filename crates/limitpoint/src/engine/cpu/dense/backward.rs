@@ -6,8 +6,8 @@ use super::target::{Seen, Step, Target};
 use super::{DenseNetwork, TILE, make_shared, share};
 use crate::engine::cpu::clear_frozen;
 use crate::linalg::tile::Rows;
-use crate::linalg::{Real, SharedSlice};
-use crate::params::{Parameters, Update};
+use crate::linalg::{Panels, Real, SharedSlice};
+use crate::params::Update;
 
 impl<T: Real> DenseNetwork<T> {
     /// Turns z into δ in every layer that needs it and, given a gradient, fills it.
@@ -23,55 +23,46 @@ impl<T: Real> DenseNetwork<T> {
         self.kept && !self.hidden.is_empty() && !self.layers[0].frozen && !self.in_pieces()
     }
 
-    /// A step in one pass; `scratch` takes the gradient of all but the lowest weights, which no back-signal
-    /// needs, so that they can move while others are still to come.
+    /// A step in one pass; `scratch` takes the gradient of all but the lowest weights, by far the most, which move while
+    /// theirs is made: no back-signal needs them but those of the inputs, which are made first where they are asked for.
     pub(super) fn descend_in_one_pass(
         &mut self,
-        params: &mut Parameters,
+        entries: &mut [f64],
         cotangent: &[f64],
         update: Update,
         scratch: &mut [f64],
+        below: Option<&mut Panels<T>>,
     ) -> bool {
-        assert_eq!(params.read().len(), self.bound.layout.len(), "parameters of another layout");
-        let (end, seen) = (self.layers[0].end(), Seen::default());
-        let entries = params.write();
-        let start = entries.as_mut_ptr();
+        assert_eq!(entries.len(), self.bound.layout.len(), "parameters of another layout");
+        let (end, seen, start) = (self.layers[0].end(), Seen::default(), entries.as_mut_ptr());
+        let (weights, gradient) = (Raw(self.weights_at(start)), self.shared(scratch));
         // a sparse layer moves copies of its own
         let copy = if self.sparse.is_some() { None } else { self.rounded.lowest() };
         let step = Target::Step(Step { weights: start, update, seen: &seen, copy });
-        let gradient = self.shared(scratch);
-        self.pull_signals(Raw(self.weights_at(start)), cotangent, Some(gradient), Some(step));
-        self.move_others(entries, end, update, scratch, &seen);
+        self.pull_signals(weights, cotangent, Some(gradient), below.is_none().then_some(step));
+        if let Some(below) = below {
+            self.signals_below(weights, below);
+            self.pull_lowest_weights(step);
+        }
+        let scratch = &scratch[end..];
+        seen.look(scratch);
+        make_shared(&self.team, &mut entries[end..], update, scratch);
+        self.rounded.round(&self.team, entries, end);
         if let Some(sparse) = &mut self.sparse {
             sparse.pack_biases(entries, &self.layers[0]);
         }
-        self.rounded.version = Some(params.version());
         seen.any()
     }
 
-    /// Moves the parameters from `end` on, and their copies.
-    pub(super) fn move_others(
-        &mut self,
-        entries: &mut [f64],
-        end: usize,
-        update: Update,
-        scratch: &[f64],
-        seen: &Seen,
-    ) {
-        seen.look(&scratch[end..]);
-        make_shared(&self.team, &mut entries[end..], update, &scratch[end..]);
-        self.rounded.round(&self.team, entries, end);
-    }
-
     /// Zeros for what is frozen in a gradient, and what all threads write it by.
-    pub(super) fn shared(&self, gradient: &mut [f64]) -> SharedSlice<f64> {
+    fn shared(&self, gradient: &mut [f64]) -> SharedSlice<f64> {
         clear_frozen(&self.bound.layout, gradient);
         SharedSlice::new(gradient)
     }
 
     /// Turns z into δ in every layer that needs it and fills the gradient, if one is given; that of the lowest weights is
     /// handed to a target of its own, or not made where somebody still needs them as they are.
-    pub(super) fn pull_signals(
+    fn pull_signals(
         &mut self,
         weights: Raw<T>,
         cotangent: &[f64],

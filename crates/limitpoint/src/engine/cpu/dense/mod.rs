@@ -326,7 +326,9 @@ impl<T: Real> Evaluator for DenseNetwork<T> {
             return self.step_in_shards(params, cotangent, update, scratch);
         }
         if self.moves_in_one_pass() {
-            return self.descend_in_one_pass(params, cotangent, update, scratch);
+            let seen = self.descend_in_one_pass(params.write(), cotangent, update, scratch, None);
+            self.rounded.version = Some(params.version());
+            return seen;
         }
         self.pull_back(At::from(&*params), cotangent, scratch);
         make_shared(&self.team, params.write(), update, scratch);

@@ -8,7 +8,7 @@ use super::forward::{After, Forward};
 use super::plan::{Head, Lowest, Partition, Plan};
 use super::raw::{Raw, RawPanels};
 use super::signals::{OnlyWeights, WeightGradient};
-use super::target::{Seen, Step, Target};
+use super::target::Target;
 use super::{DenseNetwork, TILE, make_shared, share, waiting_length};
 use crate::engine::Evaluator;
 use crate::linalg::tile::Rows;
@@ -62,8 +62,7 @@ impl<T: Real> DenseNetwork<T> {
         self.signals_below(Raw(self.weights_at(at.entries().as_ptr())), below);
     }
 
-    /// A step, and the signals of the inputs before it; whether anything in the gradient was not zero. The lowest
-    /// weights, by far the most, move while their gradient is made; `scratch` takes that of the others.
+    /// A step, and the signals of the inputs before it; whether anything in the gradient was not zero.
     pub(in crate::engine::cpu) fn step_given(
         &mut self,
         entries: &mut [f64],
@@ -78,14 +77,13 @@ impl<T: Real> DenseNetwork<T> {
             self.rounded.round(&self.team, entries, 0);
             return scratch.iter().any(|g| *g != 0.0);
         }
-        let (end, seen) = (self.layers[0].end(), Seen::default());
-        let weights = Raw(self.weights_at(entries.as_ptr()));
-        let gradient = self.shared(scratch);
-        self.pull_signals(weights, cotangent, Some(gradient), None);
-        self.signals_below(weights, below);
-        let step = Step { weights: entries.as_mut_ptr(), update, seen: &seen, copy: self.rounded.lowest() };
+        self.descend_in_one_pass(entries, cotangent, update, scratch, Some(below))
+    }
+
+    /// The gradient of the lowest weights alone from their signals.
+    pub(super) fn pull_lowest_weights(&mut self, target: Target<'_, T>) {
         let (layer, arch, signals) = (&self.layers[0], self.arch, &self.hidden[0].signals);
-        let (inputs, target, waiting) = (&self.batch, Target::Step(step), SharedSlice::new(&mut self.waiting));
+        let (inputs, waiting) = (&self.batch, SharedSlice::new(&mut self.waiting));
         let cost = layer.inputs * layer.outputs * self.bound.examples;
         share(&self.team, (layer.outputs, TILE), cost, |rows| {
             arch.dispatch(OnlyWeights {
@@ -96,8 +94,6 @@ impl<T: Real> DenseNetwork<T> {
                 waiting: waiting.pointer(),
             });
         });
-        self.move_others(entries, end, update, scratch, &seen);
-        seen.any()
     }
 
     /// Says which version the parameters are that [`Self::step_given`] moved.
@@ -106,7 +102,7 @@ impl<T: Real> DenseNetwork<T> {
     }
 
     /// The signals of the inputs from those of the lowest layer.
-    fn signals_below(&mut self, weights: Raw<T>, below: &mut Panels<T>) {
+    pub(super) fn signals_below(&mut self, weights: Raw<T>, below: &mut Panels<T>) {
         let (layer, arch) = (&self.layers[0], self.arch);
         let signals = self.hidden.first().map_or(&self.outer, |hidden| &hidden.signals);
         below.reshape(layer.inputs, self.bound.examples);
