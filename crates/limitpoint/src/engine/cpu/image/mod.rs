@@ -18,7 +18,6 @@ mod plain;
 mod pool;
 mod products;
 mod stages;
-mod step;
 #[cfg(test)]
 mod tests;
 
@@ -37,7 +36,7 @@ use self::products::{Activated, Masked, waiting_length};
 use self::stages::{Stage, passes, stages};
 use super::dense::make_shared;
 use super::dense::raw::RawPanels;
-use super::dense::target::Target;
+use super::dense::target::{Seen, Step, Target};
 use super::{Chosen, DenseNetwork, clear_frozen};
 use crate::engine::{Bound, Evaluator, Tangents};
 use crate::linalg::{Aligned, Panels, Real, SharedMatrix, SharedSlice, Team};
@@ -175,6 +174,11 @@ impl<T: Real> ImageNetwork<T> {
             plain: Plain::of(architecture)?,
             weighed: Vec::new(),
         })
+    }
+
+    /// Whether slopes are set at kinks.
+    fn has_weighed(&self) -> bool {
+        self.weighed.iter().any(|slopes| !slopes.is_empty())
     }
 
     /// The parameters of the tail.
@@ -332,7 +336,7 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
     }
 
     fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
-        if self.weighed.iter().any(|slopes| !slopes.is_empty()) {
+        if self.has_weighed() {
             return self.pull_back_weighed(at, cotangent, gradient);
         }
         let (examples, outputs) = (self.bound.examples, self.bound.outputs);
@@ -354,12 +358,24 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
     }
 
     fn step(&mut self, params: &mut Parameters, cotangent: &[f64], update: Update, scratch: &mut [f64]) -> bool {
-        if self.can_step_in_one_pass() {
-            return self.step_in_one_pass(params, cotangent, update, scratch);
+        let examples = self.bound.examples;
+        if self.held != Some(0..examples) || self.has_weighed() {
+            self.pull_back(At::from(&*params), cotangent, scratch);
+            make_shared(&self.team, params.write(), update, scratch);
+            return scratch.iter().any(|g| *g != 0.0);
         }
-        self.pull_back(At::from(&*params), cotangent, scratch);
-        make_shared(&self.team, params.write(), update, scratch);
-        scratch.iter().any(|g| *g != 0.0)
+        assert_eq!(cotangent.len(), examples * self.bound.outputs, "one cotangent per score");
+        clear_frozen(&self.bound.layout, scratch);
+        // weights move while their gradient is made or put in order: it is neither written down nor read again, and the
+        // copies of dense weights in single precision move with them
+        let (images, dense) = params.write().split_at_mut(self.dense);
+        let moved = self.tail.step_given(dense, cotangent, update, &mut scratch[self.dense..], &mut self.below);
+        self.pull_image_signals(examples);
+        let seen = Seen::default();
+        self.gather(examples, Target::Step(Step { weights: images.as_mut_ptr(), update, seen: &seen, copy: None }));
+        self.tail.moved_to(params.version());
+        self.held = None;
+        moved || seen.any()
     }
 
     fn tangents(&mut self) -> Option<&mut dyn Tangents> {
