@@ -7,10 +7,15 @@ use crate::models::{Activation, Biases, OutputScale};
 use crate::numeric::{RandomStream, Streams};
 use crate::params::ParamLayout;
 
-fn inputs(rows: usize, cols: usize, stream: &mut RandomStream) -> Matrix {
+pub fn inputs(rows: usize, cols: usize, stream: &mut RandomStream) -> Matrix {
     let mut matrix = Matrix::zeros(rows, cols);
     stream.fill_normal(&mut matrix.data);
     matrix
+}
+
+/// The first normal numbers of a stream.
+pub fn normal(length: usize, seed: u64, stream: &str) -> Vec<f64> {
+    inputs(1, length, &mut Streams::new(seed).stream(stream)).data
 }
 
 fn params(model: &dyn Tangents, stream: &mut RandomStream) -> Vec<f64> {
@@ -375,37 +380,31 @@ fn a_batch_is_the_same_model_on_fewer_rows() {
 #[test]
 fn planar_networks_give_the_scores_of_the_general_kernels_bit_for_bit_and_their_gradients_to_rounding() {
     let mut stream = Streams::new(12).stream("planar");
-    let features = 2;
-    {
-        for activation in Activation::examples() {
-            for biases in [Biases::None, Biases::First] {
-                let spec = ModelSpec::Network {
-                    widths: vec![37],
-                    activation,
-                    biases,
-                    frozen: vec![],
-                    output_scale: OutputScale::MeanField,
-                };
-                let x = inputs(59, features, &mut stream);
-                let mut model = bind(&spec, &x, 1, Compute::default()).unwrap();
-                let theta = params(&*model, &mut stream);
-                let planar = model.scores(&theta).to_vec();
-                let mut gradient = vec![0.0; theta.len()];
-                model.resume().pull_back(&theta, &planar, &mut gradient);
-                // a weighed kink sends the same network through the general kernels; slope as it would be anyway
-                let far = Kink { layer: 0, unit: 0, example: 0, slopes: (0.0, 0.0) };
-                let row = &theta[..features];
-                let bias = if biases == Biases::First { theta[37 * features] } else { 0.0 };
-                let z = dot(row, x.row(0)) + bias;
-                let slope = activation.slope(z);
-                model.weigh_kinks(&[(Kink { slopes: (slope, slope), ..far }, 0.5)]);
-                let general = model.scores(&theta).to_vec();
-                assert_eq!(planar, general, "{activation:?} {features} {biases:?}");
-                let mut expected = vec![0.0; theta.len()];
-                model.resume().pull_back(&theta, &general, &mut expected);
-                for (g, e) in gradient.iter().zip(&expected) {
-                    assert!((g - e).abs() <= 1e-13 * (1.0 + e.abs()), "{activation:?} {features} {biases:?}");
-                }
+    for activation in Activation::examples() {
+        for biases in [Biases::None, Biases::First] {
+            let spec = ModelSpec::Network {
+                widths: vec![37],
+                activation,
+                biases,
+                frozen: vec![],
+                output_scale: OutputScale::MeanField,
+            };
+            let x = inputs(59, 2, &mut stream);
+            let mut model = bind(&spec, &x, 1, Compute::default()).unwrap();
+            let theta = params(&*model, &mut stream);
+            let planar = model.scores(&theta).to_vec();
+            let mut gradient = vec![0.0; theta.len()];
+            model.resume().pull_back(&theta, &planar, &mut gradient);
+            // a weighed kink sends the same network through the general kernels; slope as it would be anyway
+            let bias = if biases == Biases::First { theta[37 * 2] } else { 0.0 };
+            let slope = activation.slope(dot(&theta[..2], x.row(0)) + bias);
+            model.weigh_kinks(&[(Kink { layer: 0, unit: 0, example: 0, slopes: (slope, slope) }, 0.5)]);
+            let general = model.scores(&theta).to_vec();
+            assert_eq!(planar, general, "{activation:?} {biases:?}");
+            let mut expected = vec![0.0; theta.len()];
+            model.resume().pull_back(&theta, &general, &mut expected);
+            for (g, e) in gradient.iter().zip(&expected) {
+                assert!((g - e).abs() <= 1e-13 * (1.0 + e.abs()), "{activation:?} {biases:?}");
             }
         }
     }

@@ -133,10 +133,10 @@ fn add_up<T: Real>(shards: &[Shard<T>], range: Range<usize>, sum: &mut [f64]) {
 mod tests {
     use super::super::plan::SHARD;
     use super::*;
+    use crate::engine::cpu::tests;
     use crate::engine::{Forward, Kink, Tangents};
     use crate::linalg::Matrix;
     use crate::models::{Activation, Layer, Shape};
-    use crate::numeric::Streams;
 
     fn architecture(outputs: usize) -> Architecture {
         let layers = vec![
@@ -151,15 +151,11 @@ mod tests {
     }
 
     fn inputs(rows: usize) -> SharedMatrix {
-        let mut inputs = Matrix::zeros(rows, 3);
-        Streams::new(1).stream("data").fill_normal(&mut inputs.data);
-        inputs.into()
+        Matrix { rows, cols: 3, data: tests::normal(rows * 3, 1, "data") }.into()
     }
 
     fn normal(length: usize, seed: u64) -> Vec<f64> {
-        let mut numbers = vec![0.0; length];
-        Streams::new(seed).stream("init").fill_normal(&mut numbers);
-        numbers
+        tests::normal(length, seed, "init")
     }
 
     /// The network without its shards.
