@@ -152,22 +152,25 @@ impl<T: Real> Panels<T> {
     /// of a panel's columns stay in the first-level cache.
     pub fn pack_columns<'a>(&mut self, range: Range<usize>, source: impl Fn(usize) -> &'a [f64]) {
         const ROWS: usize = 32;
-        let mut col = range.start;
-        while col < range.end {
-            let (panel, first) = (col / self.width, col % self.width);
-            let count = (self.width - first).min(range.end - col);
+        for own in by_panels(range, self.width) {
+            let panel = own.start / self.width;
             for from in (0..self.rows).step_by(ROWS) {
                 let rows = ROWS.min(self.rows - from);
-                for c in 0..count {
-                    let at = self.offset(panel, from) + first + c;
-                    for (r, entry) in source(col + c)[from..from + rows].iter().enumerate() {
+                for col in own.clone() {
+                    let at = self.offset(panel, from) + col - panel * self.width;
+                    for (r, entry) in source(col)[from..from + rows].iter().enumerate() {
                         self.data[at + r * self.width] = T::from_f64(*entry);
                     }
                 }
             }
-            col += count;
         }
     }
+}
+
+/// These columns in parts, one for each panel of so many columns.
+pub(crate) fn by_panels(columns: Range<usize>, width: usize) -> impl Iterator<Item = Range<usize>> {
+    let Range { start, end } = columns;
+    (start / width..end.div_ceil(width)).map(move |panel| start.max(panel * width)..end.min((panel + 1) * width))
 }
 
 /// Numbers of type `T` per vector register on this machine.

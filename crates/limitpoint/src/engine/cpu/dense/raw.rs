@@ -6,7 +6,7 @@ use std::ops::Range;
 use pulp::Simd;
 
 use crate::linalg::tile::Tile;
-use crate::linalg::{PANEL_VECTORS, Panels, Real};
+use crate::linalg::{PANEL_VECTORS, Panels, Real, by_panels};
 
 /// Raw access to panels that several threads write, each its own rows.
 #[derive(Clone, Copy)]
@@ -179,13 +179,10 @@ pub(in crate::engine::cpu) unsafe fn transpose_rows<T: Real>(
 ) {
     for first in examples.clone().step_by(from.width) {
         let count = from.width.min(examples.end - first);
-        let mut row = rows.start;
-        while row < rows.end {
-            let wide = (rows.end - row).min(to.width - row % to.width);
-            let target = to.at(row / to.width, first).wrapping_add(row % to.width);
+        for own in by_panels(rows.clone(), to.width) {
+            let target = to.at(own.start / to.width, first).wrapping_add(own.start % to.width);
             // SAFETY: inside a panel of each, by construction.
-            unsafe { turn(from.at(first / from.width, row), from.width, target, to.width, wide, count) };
-            row += wide;
+            unsafe { turn(from.at(first / from.width, own.start), from.width, target, to.width, own.len(), count) };
         }
     }
 }

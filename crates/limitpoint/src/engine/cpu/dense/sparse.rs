@@ -22,7 +22,7 @@ use super::raw::{RawPanels, Scratch, transpose_rows, turn};
 use super::rounded::round_into;
 use super::target::{Step, Target};
 use super::{Stage, share};
-use crate::linalg::{Aligned, Panels, Real, SharedMatrix, SharedSlice, Team, fetch};
+use crate::linalg::{Aligned, Panels, Real, SharedMatrix, SharedSlice, Team, by_panels, fetch};
 
 /// The largest share of entries that are not zero, and the fewest features, with which bundles are faster than panels.
 const DENSITY: f64 = 0.25;
@@ -213,14 +213,11 @@ impl<T: Real> WithSimd for Forward<'_, T> {
             // stores rows of z as columns, as far as there are columns
             let store = |first: usize, rows: &[T]| {
                 let end = (first + rows.len() / width).min(columns);
-                let mut example = first;
-                while example < end {
-                    let (panel, column) = (example / z.width, example % z.width);
-                    let count = (end - example).min(z.width - column);
-                    let (from, to) = (&rows[(example - first) * width..], z.at(panel, units.start));
+                for own in by_panels(first..end, z.width) {
+                    let from = &rows[(own.start - first) * width..];
+                    let to = z.at(own.start / z.width, units.start).wrapping_add(own.start % z.width);
                     // SAFETY: the columns lie inside the panel, and the units are this thread's.
-                    unsafe { turn(from.as_ptr(), width, to.wrapping_add(column), z.width, count, units.len()) };
-                    example += count;
+                    unsafe { turn(from.as_ptr(), width, to, z.width, own.len(), units.len()) };
                 }
             };
             for bundle in 0..sparse.by_example.count() {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::engine::cpu::dense::raw::{RawPanels, turn};
-use crate::linalg::{Aligned, Real, lanes};
+use crate::linalg::{Aligned, Real, by_panels, lanes};
 
 /// Where the numbers of a batch of images lie: `((n · rows + y) · columns + x) · stride + c`, with zeros above, below, to
 /// the left and to the right of every image.
@@ -106,17 +106,13 @@ impl Frame {
     /// # Safety
     /// As there; nobody else touches these images.
     pub unsafe fn take_features<T: Real>(&self, from: RawPanels<T>, examples: Range<usize>, images: *mut T) {
-        let mut first = examples.start;
-        while first < examples.end {
-            let (panel, at) = (first / from.width, first % from.width);
-            let count = (from.width - at).min(examples.end - first);
+        for own in by_panels(examples, from.width) {
             for pixel in 0..self.pixels() {
-                let start = from.at(panel, pixel).wrapping_add(at);
-                let there = images.wrapping_add(self.pixel(first, pixel));
+                let start = from.at(own.start / from.width, pixel).wrapping_add(own.start % from.width);
+                let there = images.wrapping_add(self.pixel(own.start, pixel));
                 // SAFETY: channels of one pixel in some examples of one panel.
-                unsafe { turn(start, self.pixels() * from.width, there, self.len(), self.channels, count) };
+                unsafe { turn(start, self.pixels() * from.width, there, self.len(), self.channels, own.len()) };
             }
-            first += count;
         }
     }
 
