@@ -182,6 +182,10 @@ impl<T: Real> DenseNetwork<T> {
     /// Takes all buffers but the shards'.
     fn planned(architecture: &Architecture, chain: &Chain, plan: Plan, inputs: &SharedMatrix, threads: usize) -> Self {
         let none = Matrix::zeros(0, inputs.cols()).into();
+        let hidden = || {
+            let [signals, output, turned] = std::array::from_fn(|_| Panels::zeros(0, 0));
+            Hidden { signals, output, turned, kinks: Vec::new() }
+        };
         let sparse = (plan.lowest == Lowest::Sparse).then(|| Sparse::new(inputs.cols(), chain.stages[0].outputs));
         Self {
             bound: Bound::new(architecture, inputs.rows()),
@@ -201,7 +205,7 @@ impl<T: Real> DenseNetwork<T> {
             kept: false,
             scored_in_shards: false,
             shaped: None,
-            hidden: chain.hidden().iter().map(|_| Hidden::empty()).collect(),
+            hidden: chain.hidden().iter().map(|_| hidden()).collect(),
             rounded: Rounded::new(architecture.layout().len()),
             waiting: Aligned::zeros(waiting_length::<T>(chain, inputs.rows())),
             signs: Vec::new(),
@@ -272,13 +276,6 @@ impl<T: Real> DenseNetwork<T> {
 
     fn inputs(&self) -> &Inputs<T> {
         if self.in_batch { &self.batch } else { &self.all }
-    }
-}
-
-impl<T: Real> Hidden<T> {
-    fn empty() -> Self {
-        let [signals, output, turned] = std::array::from_fn(|_| Panels::zeros(0, 0));
-        Self { signals, output, turned, kinks: Vec::new() }
     }
 }
 

@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use super::chain::Chain;
-use super::plan::Plan;
+use super::plan::{Partition, Plan};
 use super::target::Seen;
 use super::{BLOCK, DenseNetwork, share};
 use crate::engine::Evaluator;
@@ -43,10 +43,10 @@ impl<T: Real> Shard<T> {
     ) -> Vec<Self> {
         // whole registers, rounded up: what is left over is not the caller's, who has other work besides
         let edge = |i: usize| (inputs.rows() * i).div_ceil(count).next_multiple_of(lanes::<T>()).min(inputs.rows());
+        let plan = Plan { partition: Partition::Whole, ..plan };
         let shard = |i: usize| {
             let examples = edge(i)..edge(i + 1);
-            let own = inputs.part(examples.clone());
-            let network = DenseNetwork::planned(architecture, chain, plan.of_shard(), &own, 1);
+            let network = DenseNetwork::planned(architecture, chain, plan, &inputs.part(examples.clone()), 1);
             Self { gradient: vec![0.0; architecture.layout().len()], examples, network }
         };
         (0..count).map(shard).collect()

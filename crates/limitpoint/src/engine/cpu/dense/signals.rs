@@ -71,8 +71,9 @@ impl<T: Real> WeightGradient<'_, T> {
                     self.target.put(row * cols, &values[..cols]);
                 });
             } else {
-                let mut store = StoreRows::new(self.target, self.turned);
-                let waiting = Waiting::in_panels(waiting, shape.rows(), self.turned.width());
+                let (cols, width) = (self.turned.cols(), self.turned.width());
+                let mut store = StoreRows { target: self.target, cols, width };
+                let waiting = Waiting::in_panels(waiting, shape.rows(), width);
                 weight_rows(simd, rows, (start, shape), self.turned, panels, waiting, &mut store);
             }
         }

@@ -24,8 +24,7 @@ impl<T: Real> DenseNetwork<T> {
         team: &Arc<Team>,
     ) -> Result<Self, ModelError> {
         let chain = Chain::of(architecture)?;
-        let head = if chain.head().outputs == 1 && !chain.hidden().is_empty() { Head::Fused } else { Head::Plain };
-        let plan = Plan { head, lowest: Lowest::Panels, partition: Partition::Whole };
+        let plan = Plan { head: Head::of(&chain), lowest: Lowest::Panels, partition: Partition::Whole };
         let none = Matrix::zeros(0, chain.inputs()).into();
         let mut network = Self::planned(architecture, &chain, plan, &none, 1);
         network.waiting = Aligned::zeros(waiting_length::<T>(&chain, examples));

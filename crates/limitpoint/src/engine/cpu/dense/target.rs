@@ -8,7 +8,7 @@ use pulp::{Simd, WithSimd};
 use super::raw::{RawTile, store_tile};
 use super::rounded::is_double;
 use crate::linalg::tile::{Corner, Finish, Tile};
-use crate::linalg::{Panels, Real, fetch};
+use crate::linalg::{Real, fetch};
 use crate::params::Update;
 
 /// Where the gradient of weights goes, in their order.
@@ -84,16 +84,9 @@ impl Seen {
 
 /// Hands finished gradient tiles to a target whose rows have `cols` entries, `width` of them in a panel.
 pub(super) struct StoreRows<'a, T> {
-    target: Target<'a, T>,
-    cols: usize,
-    width: usize,
-}
-
-impl<'a, T: Real> StoreRows<'a, T> {
-    /// For a product with these columns.
-    pub fn new(target: Target<'a, T>, columns: &Panels<T>) -> Self {
-        Self { target, cols: columns.cols(), width: columns.width() }
-    }
+    pub target: Target<'a, T>,
+    pub cols: usize,
+    pub width: usize,
 }
 
 impl<T: Real> Finish<T> for StoreRows<'_, T> {
