@@ -18,11 +18,6 @@ impl<T: Real> DenseNetwork<T> {
         self.pull_signals(Raw(self.weights_at(params.as_ptr())), cotangent, gradient, lowest);
     }
 
-    /// Whether a step can move the lowest layer as its gradient is made.
-    pub(super) fn moves_in_one_pass(&self) -> bool {
-        self.kept && !self.hidden.is_empty() && !self.layers[0].frozen && !self.in_pieces()
-    }
-
     /// A step in one pass; `scratch` takes the gradient of all but the lowest weights, by far the most, which move while
     /// theirs is made: no back-signal needs them but those of the inputs, which are made first where they are asked for.
     pub(super) fn descend_in_one_pass(

@@ -322,7 +322,7 @@ impl<T: Real> Evaluator for DenseNetwork<T> {
         if self.left_to_shards(At::from(&*params)) {
             return self.step_in_shards(params, cotangent, update, scratch);
         }
-        if self.moves_in_one_pass() {
+        if self.kept && !self.hidden.is_empty() && !self.layers[0].frozen && !self.in_pieces() {
             let seen = self.descend_in_one_pass(params.write(), cotangent, update, scratch, None);
             self.rounded.version = Some(params.version());
             return seen;

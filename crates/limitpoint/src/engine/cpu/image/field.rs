@@ -29,11 +29,6 @@ impl Frame {
         Self { stride: channels.next_multiple_of(lanes::<T>()), ..Self::close(channels, sides) }
     }
 
-    /// The same with at least these zeros around.
-    pub fn with_zeros(self, zeros: [usize; 4]) -> Self {
-        Self { zeros: std::array::from_fn(|side| self.zeros[side].max(zeros[side])), ..self }
-    }
-
     pub fn pixels(&self) -> usize {
         self.height * self.width
     }

@@ -1,4 +1,4 @@
-//! The Gram matrix of per-example gradients, layer by layer, without the gradients of all parameters.
+//! Gradients example by example, and their Gram matrix, layer by layer, without the gradients of all parameters.
 //!
 //! With patches x and signals δ at the pixels of an example (a dense layer has one pixel), a layer's gradient is
 //! ∇W = Σ_p δ_p x_pᵀ, and its part of the Gram matrix is formed in one of two ways:
@@ -14,6 +14,7 @@
 use std::ops::Range;
 
 use super::ImageNetwork;
+use crate::engine::{Kinks, Tangents};
 use crate::linalg::{Matrix, Real, dot, matmul_nt, matmul_tn};
 
 /// Numbers that jobs of one pass may hold: 256 MiB.
@@ -105,9 +106,28 @@ impl<T: Real> ImageNetwork<T> {
         }
         passes
     }
+}
 
-    /// Bytes that [`ImageNetwork::layerwise_gram`] takes.
-    pub(super) fn bytes_of_gram(&self) -> u128 {
+impl<T: Real> Tangents for ImageNetwork<T> {
+    fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
+        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
+        let mut gradients = Matrix::zeros(examples, params.len());
+        let mut cotangent = vec![0.0; outputs];
+        cotangent[output] = 1.0;
+        self.pack(params.into());
+        let weighed = self.weighed_examples();
+        for n in (0..examples).filter(|n| !weighed.contains(n)) {
+            self.up(params.into(), n..n + 1);
+            self.down(params.into(), &cotangent, gradients.row_mut(n));
+        }
+        for n in weighed {
+            self.plain_gradient(params, n, &cotangent, gradients.row_mut(n));
+        }
+        self.held = None;
+        gradients
+    }
+
+    fn gram_bytes(&self) -> u128 {
         let (examples, outputs) = (self.bound.examples, self.bound.outputs);
         let held = |pass: &Vec<Job>| pass.iter().map(|job| job.numbers(examples, outputs) as u128).sum::<u128>();
         let most = self.passes().iter().map(held).max().unwrap_or(0);
@@ -115,8 +135,7 @@ impl<T: Real> ImageNetwork<T> {
         gram.saturating_add(most.saturating_add(self.bound.layout.len() as u128).saturating_mul(8))
     }
 
-    /// ⟨∇Φ_c(xₙ), ∇Φ_d(xₘ)⟩ at row n·outputs + c and column m·outputs + d.
-    pub(super) fn layerwise_gram(&mut self, params: &[f64]) -> Matrix {
+    fn gradient_gram(&mut self, params: &[f64]) -> Matrix {
         let (examples, outputs) = (self.bound.examples, self.bound.outputs);
         let mut gram = Matrix::zeros(examples * outputs, examples * outputs);
         let mut unused = vec![0.0; params.len()];
@@ -159,6 +178,10 @@ impl<T: Real> ImageNetwork<T> {
         }
         self.held = None;
         gram
+    }
+
+    fn kinks(&mut self) -> Option<&mut dyn Kinks> {
+        Some(self)
     }
 }
 

@@ -1,8 +1,8 @@
-//! Looking into a network of images: gradients example by example, slopes at kinks, the nearest kink.
+//! Looking into a network of images: slopes at kinks, the nearest kink, what a kernel sees.
 
 use super::{ImageNetwork, Node, tells_its_slope};
-use crate::engine::{Evaluator, Kinks, Tangents};
-use crate::linalg::{Matrix, Real};
+use crate::engine::Evaluator;
+use crate::linalg::Real;
 use crate::params::At;
 
 /// Examples whose preactivations are looked at together.
@@ -10,7 +10,7 @@ const AT_ONCE: usize = 64;
 
 impl<T: Real> ImageNetwork<T> {
     /// The examples whose slopes are set.
-    fn weighed_examples(&self) -> Vec<usize> {
+    pub(super) fn weighed_examples(&self) -> Vec<usize> {
         (0..self.weighed.len()).filter(|n| !self.weighed[*n].is_empty()).collect()
     }
 
@@ -94,37 +94,5 @@ impl<T: Real> ImageNetwork<T> {
             let from = start + i * frame.row() + j * frame.stride;
             to.iter_mut().zip(&input[from..]).for_each(|(to, value)| *to = value.to_f64());
         }
-    }
-}
-
-impl<T: Real> Tangents for ImageNetwork<T> {
-    fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
-        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
-        let mut gradients = Matrix::zeros(examples, params.len());
-        let mut cotangent = vec![0.0; outputs];
-        cotangent[output] = 1.0;
-        self.pack(params.into());
-        let weighed = self.weighed_examples();
-        for n in (0..examples).filter(|n| !weighed.contains(n)) {
-            self.up(params.into(), n..n + 1);
-            self.down(params.into(), &cotangent, gradients.row_mut(n));
-        }
-        for n in weighed {
-            self.plain_gradient(params, n, &cotangent, gradients.row_mut(n));
-        }
-        self.held = None;
-        gradients
-    }
-
-    fn gradient_gram(&mut self, params: &[f64]) -> Matrix {
-        self.layerwise_gram(params)
-    }
-
-    fn gram_bytes(&self) -> u128 {
-        self.bytes_of_gram()
-    }
-
-    fn kinks(&mut self) -> Option<&mut dyn Kinks> {
-        Some(self)
     }
 }

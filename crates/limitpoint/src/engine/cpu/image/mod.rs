@@ -131,7 +131,7 @@ impl<T: Real> ImageNetwork<T> {
         let mut frames = vec![Frame::close(channels, sides)];
         for (l, draft) in layers.iter().enumerate() {
             if draft.place.is_some() {
-                frames[l] = frames[l].with_zeros(Conv::<T>::zeros_before(&draft.window));
+                frames[l].zeros = Conv::<T>::zeros_before(&draft.window);
             }
             frames.push(Frame::padded::<T>(draft.channels, draft.window.after));
         }
