@@ -27,6 +27,7 @@ pub use decompositions::{Eigen, Svd, symmetric_function};
 pub(crate) use fetch::fetch;
 pub use lu::invert;
 pub use matrix::{Matrix, Table, matmul, matmul_nt, matmul_tn};
+pub(crate) use panels::by_panels;
 pub use panels::{PANEL_VECTORS, Panels, lanes};
 pub use precise::Precise;
 pub use real::{Lanewise, Real, Registers};

@@ -36,10 +36,11 @@ pub struct Panels<T> {
 impl<T: Real> Panels<T> {
     /// A zero matrix of `rows` × `cols`.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        let lanes = lanes::<T>();
-        let width = panel_vectors(cols, lanes) * lanes;
-        let data = Aligned::zeros(rows * cols.div_ceil(width) * width);
-        Self { rows, cols, width, lanes, last_vectors: last_vectors(cols, width, lanes), data }
+        let (lanes, data) = (lanes::<T>(), Aligned::zeros(0));
+        let width = PANEL_VECTORS * lanes;
+        let mut panels = Self { rows: 0, cols: 0, width, lanes, last_vectors: PANEL_VECTORS, data };
+        panels.reshape(rows, cols);
+        panels
     }
 
     /// Changes the shape, keeping the allocation where it is large enough: zeros, or what was there if nothing changes.
@@ -49,8 +50,12 @@ impl<T: Real> Panels<T> {
         }
         self.rows = rows;
         self.cols = cols;
-        self.width = panel_vectors(cols, self.lanes) * self.lanes;
-        self.last_vectors = last_vectors(cols, self.width, self.lanes);
+        // two and two for four registers, so that tiles have more rows and read them less often
+        self.width = if cols.div_ceil(self.lanes) == 4 { 2 } else { PANEL_VECTORS } * self.lanes;
+        self.last_vectors = match cols % self.width {
+            0 => self.width / self.lanes,
+            rest => rest.div_ceil(self.lanes),
+        };
         self.data.reset(rows * cols.div_ceil(self.width) * self.width);
     }
 
@@ -147,36 +152,25 @@ impl<T: Real> Panels<T> {
     /// of a panel's columns stay in the first-level cache.
     pub fn pack_columns<'a>(&mut self, range: Range<usize>, source: impl Fn(usize) -> &'a [f64]) {
         const ROWS: usize = 32;
-        let mut col = range.start;
-        while col < range.end {
-            let (panel, first) = (col / self.width, col % self.width);
-            let count = (self.width - first).min(range.end - col);
+        for own in by_panels(range, self.width) {
+            let panel = own.start / self.width;
             for from in (0..self.rows).step_by(ROWS) {
                 let rows = ROWS.min(self.rows - from);
-                for c in 0..count {
-                    let at = self.offset(panel, from) + first + c;
-                    for (r, entry) in source(col + c)[from..from + rows].iter().enumerate() {
+                for col in own.clone() {
+                    let at = self.offset(panel, from) + col - panel * self.width;
+                    for (r, entry) in source(col)[from..from + rows].iter().enumerate() {
                         self.data[at + r * self.width] = T::from_f64(*entry);
                     }
                 }
             }
-            col += count;
         }
     }
 }
 
-/// Registers per panel: three, but two and two for four registers, so that tiles have more rows and read them less
-/// often.
-fn panel_vectors(cols: usize, lanes: usize) -> usize {
-    if cols.div_ceil(lanes) == 4 { 2 } else { PANEL_VECTORS }
-}
-
-/// Registers needed for the columns of the last panel.
-fn last_vectors(cols: usize, width: usize, lanes: usize) -> usize {
-    match cols % width {
-        0 => width / lanes,
-        rest => rest.div_ceil(lanes),
-    }
+/// These columns in parts, one for each panel of so many columns.
+pub(crate) fn by_panels(columns: Range<usize>, width: usize) -> impl Iterator<Item = Range<usize>> {
+    let Range { start, end } = columns;
+    (start / width..end.div_ceil(width)).map(move |panel| start.max(panel * width)..end.min((panel + 1) * width))
 }
 
 /// Numbers of type `T` per vector register on this machine.

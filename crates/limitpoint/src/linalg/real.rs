@@ -16,7 +16,10 @@ pub trait Registers: sealed::Sealed + Copy + Sized {
     /// A yes or no for every number of a register.
     type Mask<S: Simd>: Copy;
     /// Numbers per register.
-    fn lanes<S: Simd>() -> usize;
+    #[inline(always)]
+    fn lanes<S: Simd>() -> usize {
+        size_of::<Self::Vector<S>>() / size_of::<Self>()
+    }
     /// All lanes equal to `x`.
     fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
     /// The sum of the lanes.
@@ -81,7 +84,7 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($ty: ident, $vector: ident, $mask: ident, $lanes: ident, $splat: ident, $add: ident, $mul: ident, $mul_add: ident,
+    ($ty: ident, $vector: ident, $mask: ident, $splat: ident, $add: ident, $mul: ident, $mul_add: ident,
      $at_most: ident, $more: ident, $max: ident, $select: ident, $reduce: ident) => {
         impl Real for $ty {
             #[inline(always)]
@@ -97,10 +100,6 @@ macro_rules! real {
         impl Registers for $ty {
             type Vector<S: Simd> = S::$vector;
             type Mask<S: Simd> = S::$mask;
-            #[inline(always)]
-            fn lanes<S: Simd>() -> usize {
-                S::$lanes
-            }
             #[inline(always)]
             fn splat<S: Simd>(simd: S, x: Self) -> S::$vector {
                 simd.$splat(x)
@@ -127,7 +126,7 @@ macro_rules! real {
             #[inline(always)]
             fn positive_part<S: Simd>(simd: S, a: S::$vector) -> S::$vector {
                 let zero = simd.$splat(0.0);
-                if cfg!(target_arch = "x86_64") && S::$lanes > 1 {
+                if cfg!(target_arch = "x86_64") && Self::lanes::<S>() > 1 {
                     // this instruction answers with its second operand where one of them is NaN
                     simd.$max(zero, a)
                 } else {
@@ -150,7 +149,6 @@ real!(
     f64,
     f64s,
     m64s,
-    F64_LANES,
     splat_f64s,
     add_f64s,
     mul_f64s,
@@ -165,7 +163,6 @@ real!(
     f32,
     f32s,
     m32s,
-    F32_LANES,
     splat_f32s,
     add_f32s,
     mul_f32s,

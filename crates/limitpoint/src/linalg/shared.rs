@@ -88,22 +88,18 @@ impl SharedMatrix {
     pub fn matrix(&self) -> Cow<'_, Matrix> {
         match &self.entries {
             Entries::Own(matrix) => Cow::Borrowed(matrix),
-            Entries::Lent(lender) => {
-                Cow::Owned(Matrix { rows: self.rows, cols: self.cols, data: (**lender).as_ref().to_vec() })
-            }
+            Entries::Lent(_) => Cow::Owned(Matrix { rows: self.rows, cols: self.cols, data: self.entries().to_vec() }),
         }
     }
 
     /// Changes the numbers: of a copy, unless they are its own and no other has them.
     pub fn change(&mut self, work: impl FnOnce(&mut Matrix)) {
-        let mut own = match std::mem::replace(&mut self.entries, Entries::Own(Arc::default())) {
-            Entries::Own(matrix) => matrix,
-            Entries::Lent(lender) => {
-                Arc::new(Matrix { rows: self.rows, cols: self.cols, data: (*lender).as_ref().to_vec() })
-            }
-        };
-        work(Arc::make_mut(&mut own));
-        *self = Self { rows: own.rows, cols: own.cols, entries: Entries::Own(own) };
+        if matches!(self.entries, Entries::Lent(_)) {
+            *self = self.matrix().into_owned().into();
+        }
+        let Entries::Own(own) = &mut self.entries else { return };
+        work(Arc::make_mut(own));
+        (self.rows, self.cols) = (own.rows, own.cols);
     }
 }
 

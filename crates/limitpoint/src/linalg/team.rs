@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{JoinHandle, Thread};
+use std::thread::JoinHandle;
 
 /// Iterations of the spin loop before a worker yields, and yields before it parks: about 100 µs together.
 const SPINS: u32 = 2_000;
@@ -55,7 +55,7 @@ unsafe impl Send for Shared {}
 /// ```
 pub struct Team {
     shared: Arc<Shared>,
-    helpers: Vec<(Thread, Option<JoinHandle<()>>)>,
+    helpers: Vec<JoinHandle<()>>,
 }
 
 impl Team {
@@ -76,8 +76,7 @@ impl Team {
                 let shared = Arc::clone(&shared);
                 let name = format!("limitpoint-{}", index + 1);
                 // fewer threads than asked for are fine: the blocks are shared among those that started
-                let handle = std::thread::Builder::new().name(name).spawn(move || shared.work(index)).ok()?;
-                Some((handle.thread().clone(), Some(handle)))
+                std::thread::Builder::new().name(name).spawn(move || shared.work(index)).ok()
             })
             .collect();
         Self { shared, helpers }
@@ -111,9 +110,9 @@ impl Team {
         // SAFETY: no worker reads `job` between jobs, see `Shared`.
         unsafe { *shared.job.get() = Some(Job { data: (&raw const work).cast(), call: call::<F> }) };
         shared.generation.fetch_add(1, Ordering::SeqCst);
-        for (index, (thread, _)) in self.helpers.iter().enumerate() {
-            if shared.asleep[index].load(Ordering::SeqCst) {
-                thread.unpark();
+        for (helper, asleep) in self.helpers.iter().zip(&shared.asleep) {
+            if asleep.load(Ordering::SeqCst) {
+                helper.thread().unpark();
             }
         }
         let own = catch_unwind(AssertUnwindSafe(|| work(0)));
@@ -175,11 +174,9 @@ impl Drop for Team {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
         self.shared.generation.fetch_add(1, Ordering::SeqCst);
-        for (thread, handle) in &mut self.helpers {
-            thread.unpark();
-            if let Some(handle) = handle.take() {
-                let _ = handle.join();
-            }
+        for helper in self.helpers.drain(..) {
+            helper.thread().unpark();
+            let _ = helper.join();
         }
     }
 }

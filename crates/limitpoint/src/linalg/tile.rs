@@ -22,10 +22,8 @@ use super::fetch::fetch;
 use super::panels::{PANEL_VECTORS, Panels};
 use super::real::{Real, Registers};
 
-mod narrow;
 mod waiting;
 
-pub use narrow::{NARROW, narrow_rows};
 pub use waiting::Waiting;
 
 /// Depth of one pass over a panel: 128 steps of three registers fit the first-level cache, those of four just so.
@@ -34,16 +32,21 @@ pub const DEPTH: usize = 128;
 /// A tile of R rows by NV registers.
 pub type Tile<T, S, const R: usize, const NV: usize> = [[<T as Registers>::Vector<S>; NV]; R];
 
+/// Where a tile begins: its first row, its panel and its first column.
+#[derive(Clone, Copy)]
+pub struct Corner {
+    /// Row of the result.
+    pub row: usize,
+    /// Panel of the column operand.
+    pub panel: usize,
+    /// Column of the result, the first of the panel.
+    pub column: usize,
+}
+
 /// What becomes of a finished tile.
 pub trait Finish<T: Real> {
-    /// Takes rows `row..row + R` of panel `panel`.
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    );
+    /// Takes the R rows and NV registers that begin there.
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>);
 
     /// Is told which rows of a panel come next: time to ask for what they will meet.
     #[inline(always)]
@@ -118,20 +121,28 @@ unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
     *tile = local;
 }
 
-/// Hands a finished tile over, panel by panel.
+/// Hands a tile over, panel by panel, after the last pass; lets its sums wait after any other.
+///
+/// # Safety
+/// `waiting` must be valid there unless the pass is the last.
 #[inline(always)]
-fn hand_over<T: Real, S: Simd, F: Finish<T>, const R: usize, const NV: usize>(
+unsafe fn end_pass<T: Real, S: Simd, F: Finish<T>, const R: usize, const NV: usize>(
     simd: S,
-    finish: &mut F,
-    row: usize,
-    panel: usize,
+    last: bool,
+    at: Corner,
     tile: Tile<T, S, R, NV>,
+    waiting: Waiting<T>,
+    finish: &mut F,
 ) {
-    if NV == PAIR {
-        finish.finish::<S, R, PANEL_VECTORS>(simd, row, panel, tile.map(|row| std::array::from_fn(|v| row[v])));
-        finish.finish::<S, R, 1>(simd, row, panel + 1, tile.map(|row| [row[NV - 1]]));
+    if !last {
+        // SAFETY: passed on from the caller.
+        unsafe { waiting.keep::<S, R, NV>(at, tile) };
+    } else if NV == PAIR {
+        let next = Corner { panel: at.panel + 1, column: at.column + PANEL_VECTORS * T::lanes::<S>(), ..at };
+        finish.finish::<S, R, PANEL_VECTORS>(simd, at, tile.map(|row| std::array::from_fn(|v| row[v])));
+        finish.finish::<S, R, 1>(simd, next, tile.map(|row| [row[NV - 1]]));
     } else {
-        finish.finish(simd, row, panel, tile);
+        finish.finish(simd, at, tile);
     }
 }
 
@@ -167,9 +178,27 @@ macro_rules! row_groups {
     }};
 }
 
-mod gathered;
+/// Runs `body::<NV>` for the NV in the list that `$count` is, or else for the last.
+macro_rules! with_vectors {
+    ($count: expr, [$($few: tt),*] else $most: expr, |$vectors: ident| $body: expr) => {
+        match $count {
+            $($few => {
+                const $vectors: usize = $few;
+                $body
+            })*
+            _ => {
+                const $vectors: usize = $most;
+                $body
+            }
+        }
+    };
+}
 
-pub use gathered::{Begin, Columns as GatheredColumns, FinishRows, Gather, Lines, gathered};
+mod gathered;
+mod narrow;
+
+pub use gathered::{Begin, Columns as GatheredColumns, Gather, Lines, gathered};
+pub use narrow::{NARROW, narrow_rows};
 
 /// These panels one by one, but the last two together where the last is a lonely register.
 pub fn in_passes<T: Real>(b: &Panels<T>, panels: Range<usize>) -> impl Iterator<Item = Range<usize>> {
@@ -184,18 +213,8 @@ macro_rules! each_pass {
     ($b: expr, $panels: expr, |$index: ident, $vectors: ident| $body: expr) => {
         for pass in in_passes($b, $panels) {
             let $index = pass.start;
-            macro_rules! with {
-                ($n: expr) => {{
-                    const $vectors: usize = $n;
-                    $body
-                }};
-            }
-            match (pass.len(), $b.vectors($index)) {
-                (2, _) => with!(PAIR),
-                (_, 1) => with!(1),
-                (_, 2) => with!(2),
-                _ => with!(PANEL_VECTORS),
-            }
+            let count = if pass.len() == 2 { PAIR } else { $b.vectors($index) };
+            with_vectors!(count, [1, 2, PAIR] else PANEL_VECTORS, |$vectors| $body);
         }
     };
 }
@@ -242,62 +261,37 @@ pub unsafe fn into_panels<T: Real, S: Simd, F: Finish<T>>(
     waiting: Waiting<T>,
     finish: &mut F,
 ) {
-    #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "the arguments of a matrix product")]
-    unsafe fn panel<T: Real, S: Simd, F: Finish<T>, const NV: usize>(
-        simd: S,
-        rows: Range<usize>,
-        depth: usize,
-        a: Rows<T>,
-        bias: Option<*const T>,
-        b: &Panels<T>,
-        index: usize,
-        waiting: Waiting<T>,
-        finish: &mut F,
-    ) {
+    each_pass!(b, panels, |panel, NV| {
         let mut from = 0;
         loop {
             let steps = (depth - from).min(DEPTH);
-            let last = from + steps == depth;
-            let columns = Columns::of(b, index, from);
+            let columns = Columns::of(b, panel, from);
             row_groups!(rows, NV, S::REGISTER_COUNT, |row, R| {
                 // SAFETY: rows and steps are within what the caller vouches for.
                 unsafe {
-                    let at = |r, v| waiting.at::<S>(index, row + r, v);
+                    let at = Corner { row, panel, column: panel * b.width() };
                     let mut tile: Tile<T, S, R, NV> = if from > 0 {
-                        std::array::from_fn(|r| std::array::from_fn(|v| T::load::<S>(at(r, v))))
+                        waiting.sums::<S, R, NV>(at)
                     } else {
                         std::array::from_fn(|r| {
                             [T::splat(simd, bias.map_or(T::default(), |bias| *bias.add(row + r))); NV]
                         })
                     };
                     let own = Rows { start: a.start.add(row * a.row + from * a.step), ..a };
-                    if index == 0 && a.step == 1 {
+                    if panel == 0 && a.step == 1 {
                         // rows that nobody on this core may have seen yet
                         let next = row + R..(row + 2 * R).min(rows.end);
                         next.for_each(|row| fetch(a.start.wrapping_add(row * a.row + from), steps));
                     }
                     accumulate::<T, S, R, NV>(simd, steps, own, columns, &mut tile);
-                    if last {
-                        hand_over(simd, finish, row, index, tile);
-                    } else {
-                        for r in 0..R {
-                            for v in 0..NV {
-                                T::store::<S>(at(r, v), tile[r][v]);
-                            }
-                        }
-                    }
+                    end_pass(simd, from + steps == depth, at, tile, waiting, finish);
                 }
             });
             from += steps;
-            if last {
+            if from == depth {
                 break;
             }
         }
-    }
-    each_pass!(b, panels, |index, NV| {
-        // SAFETY: passed on from the caller.
-        unsafe { panel::<T, S, F, NV>(simd, rows.clone(), depth, a, bias, b, index, waiting, finish) }
     });
 }
 
@@ -317,56 +311,30 @@ pub unsafe fn weight_rows<T: Real, S: Simd, F: Finish<T>>(
     waiting: Waiting<T>,
     finish: &mut F,
 ) {
-    #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "the arguments of a matrix product")]
-    unsafe fn panel<T: Real, S: Simd, F: Finish<T>, const NV: usize>(
-        simd: S,
-        rows: Range<usize>,
-        (start, d): (*const T, &Panels<T>),
-        b: &Panels<T>,
-        index: usize,
-        pass: Range<usize>,
-        waiting: Waiting<T>,
-        finish: &mut F,
-    ) {
-        let width = d.width();
-        row_groups!(rows, NV, S::REGISTER_COUNT, |row, R| {
-            // SAFETY: row and panel indices come from the shapes of `d` and `b`.
-            unsafe {
-                let at = |r, v| waiting.at::<S>(index, row + r, v);
-                let mut tile: Tile<T, S, R, NV> = if pass.start > 0 {
-                    std::array::from_fn(|r| std::array::from_fn(|v| T::load::<S>(at(r, v))))
-                } else {
-                    [[T::splat(simd, T::default()); NV]; R]
-                };
-                if pass.end == d.count() {
-                    finish.expect(row + R..(row + 2 * R).min(rows.end), index);
-                }
-                for examples in pass.clone() {
-                    let own = Rows { start: start.add(d.offset(examples, row)), row: width, step: 1 };
-                    let columns = Columns::of(b, index, examples * width);
-                    accumulate::<T, S, R, NV>(simd, d.filled(examples), own, columns, &mut tile);
-                }
-                if pass.end == d.count() {
-                    hand_over(simd, finish, row, index, tile);
-                } else {
-                    for r in 0..R {
-                        for v in 0..NV {
-                            T::store::<S>(at(r, v), tile[r][v]);
-                        }
-                    }
-                }
-            }
-        });
-    }
-    let (_, shape) = d;
-    let step = examples_a_pass::<T>(rows.len(), shape.cols(), shape.width()).div_ceil(shape.width()).max(1);
+    let (start, d) = d;
+    let step = examples_a_pass::<T>(rows.len(), d.cols(), d.width()).div_ceil(d.width()).max(1);
     // of no examples the sum is zero, and handed over too
-    for first in (0..shape.count().max(1)).step_by(step) {
-        let pass = first..(first + step).min(shape.count());
-        each_pass!(b, panels.clone(), |index, NV| {
-            // SAFETY: passed on from the caller.
-            unsafe { panel::<T, S, F, NV>(simd, rows.clone(), d, b, index, pass.clone(), waiting, finish) }
+    for first in (0..d.count().max(1)).step_by(step) {
+        let pass = first..(first + step).min(d.count());
+        let last = pass.end == d.count();
+        each_pass!(b, panels.clone(), |panel, NV| {
+            row_groups!(rows, NV, S::REGISTER_COUNT, |row, R| {
+                // SAFETY: row and panel indices come from the shapes of `d` and `b`.
+                unsafe {
+                    let at = Corner { row, panel, column: panel * b.width() };
+                    let mut tile: Tile<T, S, R, NV> =
+                        if first > 0 { waiting.sums::<S, R, NV>(at) } else { [[T::splat(simd, T::default()); NV]; R] };
+                    if last {
+                        finish.expect(row + R..(row + 2 * R).min(rows.end), panel);
+                    }
+                    for examples in pass.clone() {
+                        let own = Rows { start: start.add(d.offset(examples, row)), row: d.width(), step: 1 };
+                        let columns = Columns::of(b, panel, examples * d.width());
+                        accumulate::<T, S, R, NV>(simd, d.filled(examples), own, columns, &mut tile);
+                    }
+                    end_pass(simd, last, at, tile, waiting, finish);
+                }
+            });
         });
     }
 }

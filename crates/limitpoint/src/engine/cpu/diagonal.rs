@@ -2,7 +2,7 @@
 
 use super::Chosen;
 use crate::engine::{Bound, Evaluator, Tangents};
-use crate::linalg::{Matrix, SharedMatrix, add_scaled, dot};
+use crate::linalg::{Matrix, SharedMatrix, dot};
 use crate::models::Architecture;
 use crate::params::At;
 
@@ -47,8 +47,7 @@ impl Evaluator for DiagonalNetwork {
     }
 
     fn select(&mut self, rows: Option<&[usize]>) {
-        self.examples.select(rows);
-        self.bound.resize(self.examples.len());
+        self.examples.select(rows, &mut self.bound);
     }
 
     fn score(&mut self, at: At<'_>) {
@@ -56,15 +55,12 @@ impl Evaluator for DiagonalNetwork {
         for k in 0..d {
             self.weight[k] = (0..self.factors).map(|m| at.entries()[m * d + k]).product();
         }
-        self.bound.scores.iter_mut().zip(self.examples.iter()).for_each(|(score, x)| *score = dot(x, &self.weight));
+        self.examples.score(&mut self.bound, |x| dot(x, &self.weight));
     }
 
     fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
         let d = self.weight.len();
-        self.weight.fill(0.0);
-        for (x, &r) in self.examples.iter().zip(cotangent) {
-            add_scaled(&mut self.weight, r, x);
-        }
+        self.examples.combine(cotangent, &mut self.weight);
         for m in 0..self.factors {
             for k in 0..d {
                 gradient[m * d + k] = self.weight[k] * self.others(at.entries(), m, k);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::InputMap;
-use super::dense::Product;
 use super::dense::curves::{Curve, with_curve};
+use super::dense::forward::{After, Forward};
 use super::dense::raw::{Raw, RawPanels};
 use super::layered_image::{Places, Scratch, Windows, convolve, convolve_back};
 use crate::linalg::tile::Rows;
@@ -75,7 +75,7 @@ impl<T: Real> Step<T> {
             }
             Self::Kernels(weights, places) => convolve(arch, (weights, places), input, out, scratch),
             Self::Activation(activation) => {
-                arch.dispatch(Activate { activation: *activation, z: input.data(), a: out.data_mut() });
+                arch.dispatch(Along { activation: *activation, z: input.data(), out: out.data_mut(), back: false });
             }
             Self::Pool(windows) => windows.up(input, out),
         }
@@ -91,7 +91,7 @@ impl<T: Real> Step<T> {
             Self::Kernels(weights, places) => convolve_back(arch, (weights, places), above, signal, scratch),
             Self::Activation(activation) => {
                 signal.data_mut().copy_from_slice(above.data());
-                arch.dispatch(Mask { activation: *activation, z: input.data(), signal: signal.data_mut() });
+                arch.dispatch(Along { activation: *activation, z: input.data(), out: signal.data_mut(), back: true });
             }
             Self::Pool(windows) => windows.back(input, above, signal),
         }
@@ -212,52 +212,36 @@ pub(super) fn product<'a, T: Real>(
     bias: Option<&[T]>,
     input: &'a Panels<T>,
     out: &mut Panels<T>,
-) -> Product<'a, T> {
+) -> Forward<'a, T> {
     let weights = Rows { start: matrix.as_ptr(), row: depth, step: 1 };
     let bias = bias.map(|bias| Raw(bias.as_ptr()));
-    Product { rows: 0..rows, weights, bias, input, panels: 0..input.count(), out: RawPanels::new(out) }
+    let after = After::nothing(RawPanels::new(out));
+    Forward { rows: 0..rows, weights, bias, input, panels: 0..input.count(), after, waiting: None }
 }
 
-/// a = σ(z).
-struct Activate<'a, T: Real> {
+/// out ← σ(z), or out ← σ′(z) · out on the way back.
+struct Along<'a, T: Real> {
     activation: Activation,
     z: &'a [T],
-    a: &'a mut [T],
+    out: &'a mut [T],
+    back: bool,
 }
 
-impl<T: Real> WithSimd for Activate<'_, T> {
+impl<T: Real> WithSimd for Along<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let lanes = T::lanes::<S>();
         with_curve!(self.activation, |curve| {
-            for (z, a) in self.z.chunks_exact(lanes).zip(self.a.chunks_exact_mut(lanes)) {
-                // SAFETY: both are `lanes` numbers long; panels are whole registers.
-                unsafe { T::store::<S>(a.as_mut_ptr(), curve.value::<T, S>(simd, T::load::<S>(z.as_ptr()))) };
-            }
-        });
-    }
-}
-
-/// signal ← σ′(z) · signal.
-struct Mask<'a, T: Real> {
-    activation: Activation,
-    z: &'a [T],
-    signal: &'a mut [T],
-}
-
-impl<T: Real> WithSimd for Mask<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let lanes = T::lanes::<S>();
-        with_curve!(self.activation, |curve| {
-            for (z, signal) in self.z.chunks_exact(lanes).zip(self.signal.chunks_exact_mut(lanes)) {
+            for (z, out) in self.z.chunks_exact(lanes).zip(self.out.chunks_exact_mut(lanes)) {
                 // SAFETY: both are `lanes` numbers long; panels are whole registers.
                 unsafe {
-                    let masked =
-                        curve.slope_times::<T, S>(simd, T::load::<S>(z.as_ptr()), T::load::<S>(signal.as_ptr()));
-                    T::store::<S>(signal.as_mut_ptr(), masked);
+                    let z = T::load::<S>(z.as_ptr());
+                    let value = match self.back {
+                        true => curve.slope_times::<T, S>(simd, z, T::load::<S>(out.as_ptr())),
+                        false => curve.value::<T, S>(simd, z),
+                    };
+                    T::store::<S>(out.as_mut_ptr(), value);
                 }
             }
         });

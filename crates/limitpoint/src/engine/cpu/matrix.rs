@@ -48,13 +48,14 @@ impl MatrixModel {
         let columns = inputs.cols() / rows;
         let sides: Vec<usize> = std::iter::once(rows).chain(blocks.iter().map(|block| block.cols)).collect();
         let largest = sides.iter().max().copied().unwrap_or(1);
-        let heads =
-            if symmetric { vec![vec![0.0; rows * rows]] } else { products(&sides, |i| sides[0] * sides[i + 1]) };
+        // one buffer per factor
+        let products = |size: &dyn Fn(usize) -> usize| (0..sides.len() - 1).map(|i| vec![0.0; size(i)]).collect();
+        let heads = if symmetric { vec![vec![0.0; rows * rows]] } else { products(&|i| rows * sides[i + 1]) };
         Self {
             bound: Bound::new(architecture, inputs.rows()),
             examples: Chosen::all(inputs),
             symmetric,
-            tails: products(&sides, |i| sides[i] * columns),
+            tails: products(&|i| sides[i] * columns),
             heads,
             pulled: vec![0.0; rows * columns],
             scratch: vec![0.0; largest * largest.max(rows).max(columns)],
@@ -123,32 +124,23 @@ impl MatrixModel {
     }
 }
 
-/// One buffer per factor.
-fn products(sides: &[usize], size: impl Fn(usize) -> usize) -> Vec<Vec<f64>> {
-    (0..sides.len() - 1).map(|i| vec![0.0; size(i)]).collect()
-}
-
 impl Evaluator for MatrixModel {
     fn bound(&self) -> &Bound {
         &self.bound
     }
 
     fn select(&mut self, rows: Option<&[usize]>) {
-        self.examples.select(rows);
-        self.bound.resize(self.examples.len());
+        self.examples.select(rows, &mut self.bound);
     }
 
     fn score(&mut self, at: At<'_>) {
         self.multiply_heads(at.entries());
         let weight = &self.heads[self.heads.len() - 1];
-        self.bound.scores.iter_mut().zip(self.examples.iter()).for_each(|(score, x)| *score = dot(x, weight));
+        self.examples.score(&mut self.bound, |x| dot(x, weight));
     }
 
     fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
-        self.pulled.fill(0.0);
-        for (x, &c) in self.examples.iter().zip(cotangent) {
-            add_scaled(&mut self.pulled, c, x);
-        }
+        self.examples.combine(cotangent, &mut self.pulled);
         self.chain_rule(at.entries(), gradient);
     }
 

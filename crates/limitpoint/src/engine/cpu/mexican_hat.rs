@@ -47,13 +47,12 @@ impl Evaluator for MexicanHat {
     }
 
     fn select(&mut self, rows: Option<&[usize]>) {
-        self.examples.select(rows);
-        self.bound.resize(self.examples.len());
+        self.examples.select(rows, &mut self.bound);
     }
 
     fn score(&mut self, at: At<'_>) {
         let (height, _) = self.hat(at.entries());
-        self.bound.scores.iter_mut().zip(self.examples.iter()).for_each(|(score, x)| *score = x[0] * height);
+        self.examples.score(&mut self.bound, |x| x[0] * height);
     }
 
     fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {

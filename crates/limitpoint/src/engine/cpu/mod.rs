@@ -33,10 +33,11 @@ pub use matrix::MatrixModel;
 pub use mexican_hat::MexicanHat;
 pub use sparse_linear::SparseLinear;
 
-use super::{Compute, Engine, Evaluator, InputMap, Precision, Tangents};
+use super::{Bound, Compute, Engine, Evaluator, InputMap, Precision, Tangents};
 use crate::data::{Dataset, Inputs};
 use crate::linalg::SharedMatrix;
 use crate::models::{Architecture, Layer, Layered, ModelError, ModelSpec, Shape};
+use crate::params::ParamLayout;
 
 /// The engine with its threads and its precision.
 #[derive(Debug, Clone, Copy, Default)]
@@ -109,7 +110,13 @@ pub fn bind_to(spec: &ModelSpec, data: &Dataset, compute: Compute) -> Result<Box
     Cpu(compute).tangents(&spec.architecture_on(data)?, &data.inputs)
 }
 
-/// The rows of its inputs that a small model looks at.
+/// Zeros for what is frozen in a gradient.
+fn clear_frozen(layout: &ParamLayout, gradient: &mut [f64]) {
+    assert_eq!(gradient.len(), layout.len(), "a gradient is as long as the parameters");
+    layout.blocks().iter().filter(|block| block.frozen).for_each(|block| gradient[block.range()].fill(0.0));
+}
+
+/// The rows of its inputs that a model looks at.
 struct Chosen {
     inputs: SharedMatrix,
     rows: Vec<usize>,
@@ -122,12 +129,13 @@ impl Chosen {
     }
 
     /// These rows, or all.
-    fn select(&mut self, rows: Option<&[usize]>) {
+    fn select(&mut self, rows: Option<&[usize]>, bound: &mut Bound) {
         self.rows.clear();
         match rows {
             Some(rows) => self.rows.extend_from_slice(rows),
             None => self.rows.extend(0..self.inputs.rows()),
         }
+        bound.resize(self.rows.len());
     }
 
     fn len(&self) -> usize {
@@ -141,5 +149,16 @@ impl Chosen {
 
     fn iter(&self) -> impl Iterator<Item = &[f64]> {
         self.rows.iter().map(|&row| self.inputs.row(row))
+    }
+
+    /// One score for every example.
+    fn score(&self, bound: &mut Bound, score: impl Fn(&[f64]) -> f64) {
+        bound.scores.iter_mut().zip(self.iter()).for_each(|(to, x)| *to = score(x));
+    }
+
+    /// out = Σ cₙxₙ.
+    fn combine(&self, cotangent: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        self.iter().zip(cotangent).for_each(|(x, c)| crate::linalg::add_scaled(out, *c, x));
     }
 }

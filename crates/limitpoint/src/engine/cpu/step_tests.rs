@@ -16,8 +16,7 @@ fn shapes(spec: &ModelSpec) -> Vec<Matrix> {
     let mut stream = Streams::new(21).stream("data");
     let mut matrices = Vec::new();
     for (rows, cols) in sizes {
-        let mut x = Matrix::zeros(*rows, *cols);
-        stream.fill_normal(&mut x.data);
+        let mut x = tests::inputs(*rows, *cols, &mut stream);
         if *cols == 80 {
             x.data.iter_mut().enumerate().filter(|(i, _)| i % 5 > 0).for_each(|(_, x)| *x = 0.0);
         }
@@ -27,8 +26,7 @@ fn shapes(spec: &ModelSpec) -> Vec<Matrix> {
 }
 
 fn start(model: &dyn Tangents) -> Vec<f64> {
-    let mut params = vec![0.0; model.layout().len()];
-    Streams::new(22).stream("init").fill_normal(&mut params);
+    let mut params = tests::normal(model.layout().len(), 22, "init");
     params.iter_mut().for_each(|w| *w *= 0.1);
     params
 }

@@ -7,10 +7,21 @@ use crate::models::{Activation, Biases, OutputScale};
 use crate::numeric::{RandomStream, Streams};
 use crate::params::ParamLayout;
 
-fn inputs(rows: usize, cols: usize, stream: &mut RandomStream) -> Matrix {
+pub fn inputs(rows: usize, cols: usize, stream: &mut RandomStream) -> Matrix {
     let mut matrix = Matrix::zeros(rows, cols);
     stream.fill_normal(&mut matrix.data);
     matrix
+}
+
+pub fn gradient(model: &mut dyn Tangents, theta: &[f64], cotangent: &[f64]) -> Vec<f64> {
+    let mut gradient = vec![f64::NAN; theta.len()];
+    model.forward(theta).pull_back(theta, cotangent, &mut gradient);
+    gradient
+}
+
+/// The first normal numbers of a stream.
+pub fn normal(length: usize, seed: u64, stream: &str) -> Vec<f64> {
+    inputs(1, length, &mut Streams::new(seed).stream(stream)).data
 }
 
 fn params(model: &dyn Tangents, stream: &mut RandomStream) -> Vec<f64> {
@@ -82,15 +93,13 @@ fn naive_scores(spec: &ModelSpec, x: &Matrix, outputs: usize, layout: &ParamLayo
 fn changing_one_parameter_gives_the_scores_of_the_changed_parameters() {
     for (what, mut model, theta) in all_models(9, 4) {
         let size = model.examples() * model.outputs();
-        let (mut out, mut gradient) = (vec![0.0; size], vec![0.0; theta.len()]);
-        let cotangent = vec![1.0; size];
+        let (mut out, cotangent) = (vec![0.0; size], vec![1.0; size]);
         for entry in 0..theta.len() {
             let mut moved = theta.clone();
             moved[entry] += 0.3;
             let expected = model.scores(&moved).to_vec();
             // the order of calls in a run: scores, a gradient, then trials
-            model.scores(&theta);
-            model.resume().pull_back(&theta, &cotangent, &mut gradient);
+            gradient(&mut *model, &theta, &cotangent);
             model.scores_after(&theta, entry, 0.3, &mut out);
             for (a, b) in out.iter().zip(&expected) {
                 assert!((a - b).abs() <= 1e-5 * (1.0 + b.abs()), "{what}, entry {entry}: {a} {b}");
@@ -130,9 +139,7 @@ fn the_pull_back_is_the_derivative_of_the_scores() {
     for (name, mut model, theta) in all_models(6, 4) {
         let mut stream = Streams::new(3).stream("cotangent");
         let cotangent: Vec<f64> = (0..6 * model.outputs()).map(|_| stream.normal()).collect();
-        let mut gradient = vec![f64::NAN; theta.len()];
-        model.scores(&theta);
-        model.resume().pull_back(&theta, &cotangent, &mut gradient);
+        let gradient = gradient(&mut *model, &theta, &cotangent);
         let layout = model.layout().clone();
         let size = 1.0 + crate::linalg::max_abs(&gradient);
         for block in layout.blocks() {
@@ -158,9 +165,7 @@ fn per_example_gradients_add_up_and_their_gram_matrix_is_brute_force() {
         let jacobians: Vec<Matrix> = (0..outputs).map(|c| model.per_example_gradients(&theta, c)).collect();
         let mut stream = Streams::new(4).stream("cotangent");
         let cotangent: Vec<f64> = (0..9 * outputs).map(|_| stream.normal()).collect();
-        let mut gradient = vec![0.0; theta.len()];
-        model.scores(&theta);
-        model.resume().pull_back(&theta, &cotangent, &mut gradient);
+        let gradient = gradient(&mut *model, &theta, &cotangent);
         let mut sum = vec![0.0; theta.len()];
         for n in 0..9 {
             for (c, jacobian) in jacobians.iter().enumerate() {
@@ -375,37 +380,28 @@ fn a_batch_is_the_same_model_on_fewer_rows() {
 #[test]
 fn planar_networks_give_the_scores_of_the_general_kernels_bit_for_bit_and_their_gradients_to_rounding() {
     let mut stream = Streams::new(12).stream("planar");
-    let features = 2;
-    {
-        for activation in Activation::examples() {
-            for biases in [Biases::None, Biases::First] {
-                let spec = ModelSpec::Network {
-                    widths: vec![37],
-                    activation,
-                    biases,
-                    frozen: vec![],
-                    output_scale: OutputScale::MeanField,
-                };
-                let x = inputs(59, features, &mut stream);
-                let mut model = bind(&spec, &x, 1, Compute::default()).unwrap();
-                let theta = params(&*model, &mut stream);
-                let planar = model.scores(&theta).to_vec();
-                let mut gradient = vec![0.0; theta.len()];
-                model.resume().pull_back(&theta, &planar, &mut gradient);
-                // a weighed kink sends the same network through the general kernels; slope as it would be anyway
-                let far = Kink { layer: 0, unit: 0, example: 0, slopes: (0.0, 0.0) };
-                let row = &theta[..features];
-                let bias = if biases == Biases::First { theta[37 * features] } else { 0.0 };
-                let z = dot(row, x.row(0)) + bias;
-                let slope = activation.slope(z);
-                model.weigh_kinks(&[(Kink { slopes: (slope, slope), ..far }, 0.5)]);
-                let general = model.scores(&theta).to_vec();
-                assert_eq!(planar, general, "{activation:?} {features} {biases:?}");
-                let mut expected = vec![0.0; theta.len()];
-                model.resume().pull_back(&theta, &general, &mut expected);
-                for (g, e) in gradient.iter().zip(&expected) {
-                    assert!((g - e).abs() <= 1e-13 * (1.0 + e.abs()), "{activation:?} {features} {biases:?}");
-                }
+    for activation in Activation::examples() {
+        for biases in [Biases::None, Biases::First] {
+            let spec = ModelSpec::Network {
+                widths: vec![37],
+                activation,
+                biases,
+                frozen: vec![],
+                output_scale: OutputScale::MeanField,
+            };
+            let x = inputs(59, 2, &mut stream);
+            let mut model = bind(&spec, &x, 1, Compute::default()).unwrap();
+            let theta = params(&*model, &mut stream);
+            let planar = model.scores(&theta).to_vec();
+            let own = gradient(&mut *model, &theta, &planar);
+            // a weighed kink sends the same network through the general kernels; slope as it would be anyway
+            let bias = if biases == Biases::First { theta[37 * 2] } else { 0.0 };
+            let slope = activation.slope(dot(&theta[..2], x.row(0)) + bias);
+            model.weigh_kinks(&[(Kink { layer: 0, unit: 0, example: 0, slopes: (slope, slope) }, 0.5)]);
+            let general = model.scores(&theta).to_vec();
+            assert_eq!(planar, general, "{activation:?} {biases:?}");
+            for (g, e) in own.iter().zip(gradient(&mut *model, &theta, &general)) {
+                assert!((g - e).abs() <= 1e-13 * (1.0 + e.abs()), "{activation:?} {biases:?}");
             }
         }
     }
@@ -429,10 +425,7 @@ fn weighed_kinks_interpolate_between_the_one_sided_gradients() {
             let all: Vec<(Kink, f64)> =
                 if widths.len() == 2 { weighed.iter().copied().chain([(upper, 1.0)]).collect() } else { weighed };
             model.weigh_kinks(&all);
-            model.scores(&theta);
-            let mut gradient = vec![0.0; theta.len()];
-            model.resume().pull_back(&theta, &[1.0, 0.0], &mut gradient);
-            gradient
+            gradient(&mut *model, &theta, &[1.0, 0.0])
         };
         let (left, middle, right) = (gradient_at(0.0), gradient_at(0.25), gradient_at(1.0));
         assert_eq!(left, vec![0.0; theta.len()]);

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use pulp::Simd;
 
-use super::{DEPTH, Tile, fits};
+use super::{Corner, DEPTH, Finish, Tile, Waiting, end_pass, fits};
 use crate::linalg::panels::PANEL_VECTORS;
 use crate::linalg::{Panels, Real, lanes};
 
@@ -87,18 +87,6 @@ pub enum Begin<T> {
     Sums(Lines<T>),
 }
 
-/// What becomes of finished rows.
-pub trait FinishRows<T: Real> {
-    /// Takes columns `first..first + NV registers` of rows `row..row + R`.
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        first: usize,
-        tile: Tile<T, S, R, NV>,
-    );
-}
-
 /// tile += A(R × depth) · B(depth × NV registers).
 #[inline(always)]
 unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
@@ -132,7 +120,8 @@ unsafe fn accumulate<T: Real, S: Simd, const R: usize, const NV: usize>(
 /// All offsets and places must be readable, `waiting` must have room for one panel of `rows.len()` rows, and no other
 /// thread may touch it.
 #[inline(always)]
-pub unsafe fn gathered<T: Real, S: Simd, F: FinishRows<T>>(
+#[expect(clippy::undocumented_unsafe_blocks, reason = "comments are not seen through a macro of another file")]
+pub unsafe fn gathered<T: Real, S: Simd, F: Finish<T>>(
     simd: S,
     rows: Range<usize>,
     a: Gather<'_, T>,
@@ -141,63 +130,39 @@ pub unsafe fn gathered<T: Real, S: Simd, F: FinishRows<T>>(
     waiting: *mut T,
     finish: &mut F,
 ) {
-    #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "the arguments of a matrix product")]
-    #[expect(clippy::undocumented_unsafe_blocks, reason = "comments are not seen through a macro of another file")]
-    unsafe fn panel<T: Real, S: Simd, F: FinishRows<T>, const NV: usize>(
-        simd: S,
-        rows: Range<usize>,
-        a: Gather<'_, T>,
-        b: Columns<'_, T>,
-        first: usize,
-        begin: Begin<T>,
-        waiting: *mut T,
-        finish: &mut F,
-    ) {
-        let (lanes, total) = (T::lanes::<S>(), a.depth.len());
-        let start = b.start.wrapping_add(first / b.width * b.far);
-        let mut from = 0;
-        loop {
-            let to = (from + DEPTH).min(total);
-            row_groups!(rows, NV, S::REGISTER_COUNT, |row, R| {
-                // SAFETY: passed on from the caller.
-                unsafe {
-                    let at =
-                        |r: usize, v: usize| waiting.add((row + r - rows.start) * PANEL_VECTORS * lanes + v * lanes);
-                    let sum = |r: usize, v: usize| match begin {
-                        _ if from > 0 => T::load::<S>(at(r, v)),
-                        Begin::Zeros => T::splat(simd, T::default()),
-                        Begin::Bias(bias) => T::load::<S>(bias.add(first + v * lanes)),
-                        Begin::Sums(sums) => T::load::<S>(sums.at(row + r, first + v * lanes)),
-                    };
-                    let mut tile: Tile<T, S, R, NV> = std::array::from_fn(|r| std::array::from_fn(|v| sum(r, v)));
-                    let own: [*const T; R] = std::array::from_fn(|r| a.source.add(a.rows[row + r] as usize));
-                    accumulate(simd, own, &a.depth[from..to], start, &b.places[from..to], &mut tile);
-                    if to == total {
-                        finish.finish(simd, row, first, tile);
-                    } else {
-                        for r in 0..R {
-                            for v in 0..NV {
-                                T::store::<S>(at(r, v), tile[r][v]);
-                            }
-                        }
+    let (lanes, total) = (T::lanes::<S>(), a.depth.len());
+    let waiting = Waiting::from_row::<S>(waiting, rows.start);
+    for column in (0..b.count).step_by(b.width) {
+        let panel = column / b.width;
+        let start = b.start.wrapping_add(panel * b.far);
+        with_vectors!((b.count - column).min(b.width) / lanes, [1, 2] else PANEL_VECTORS, |NV| {
+            let mut from = 0;
+            loop {
+                let to = (from + DEPTH).min(total);
+                row_groups!(rows, NV, S::REGISTER_COUNT, |row, R| {
+                    // SAFETY: passed on from the caller.
+                    unsafe {
+                        let at = Corner { row, panel, column };
+                        let sum = |r: usize, v: usize| match begin {
+                            Begin::Zeros => T::splat(simd, T::default()),
+                            Begin::Bias(bias) => T::load::<S>(bias.add(column + v * lanes)),
+                            Begin::Sums(sums) => T::load::<S>(sums.at(row + r, column + v * lanes)),
+                        };
+                        let mut tile: Tile<T, S, R, NV> = if from > 0 {
+                            waiting.sums::<S, R, NV>(at)
+                        } else {
+                            std::array::from_fn(|r| std::array::from_fn(|v| sum(r, v)))
+                        };
+                        let own: [*const T; R] = std::array::from_fn(|r| a.source.add(a.rows[row + r] as usize));
+                        accumulate(simd, own, &a.depth[from..to], start, &b.places[from..to], &mut tile);
+                        end_pass(simd, to == total, at, tile, waiting, finish);
                     }
+                });
+                from = to;
+                if to == total {
+                    break;
                 }
-            });
-            from = to;
-            if to == total {
-                break;
             }
-        }
-    }
-    for first in (0..b.count).step_by(b.width) {
-        // SAFETY: passed on from the caller.
-        unsafe {
-            match (b.count - first).min(b.width) / T::lanes::<S>() {
-                1 => panel::<T, S, F, 1>(simd, rows.clone(), a, b, first, begin, waiting, finish),
-                2 => panel::<T, S, F, 2>(simd, rows.clone(), a, b, first, begin, waiting, finish),
-                _ => panel::<T, S, F, PANEL_VECTORS>(simd, rows.clone(), a, b, first, begin, waiting, finish),
-            }
-        }
+        });
     }
 }

@@ -52,31 +52,15 @@ pub unsafe fn narrow_rows<T: Real, S: Simd>(
             store(row + r, &sum.map(|s| T::reduce_sum(simd, s)));
         }
     }
-    #[inline(always)]
-    unsafe fn any_inputs<T: Real, S: Simd, const R: usize>(
-        simd: S,
-        row: usize,
-        d: (*const T, &Panels<T>),
-        x: &Panels<T>,
-        store: &mut impl FnMut(usize, &[T]),
-    ) {
-        // SAFETY: passed on from the caller.
-        unsafe {
-            match x.rows() {
-                1 => group::<T, S, R, 1>(simd, row, d, x, store),
-                2 => group::<T, S, R, 2>(simd, row, d, x, store),
-                3 => group::<T, S, R, 3>(simd, row, d, x, store),
-                _ => group::<T, S, R, NARROW>(simd, row, d, x, store),
-            }
+    let whole = rows.end - rows.len() % 4;
+    with_vectors!(x.rows(), [1, 2, 3] else NARROW, |IN| {
+        for row in (rows.start..whole).step_by(4) {
+            // SAFETY: passed on from the caller.
+            unsafe { group::<T, S, 4, IN>(simd, row, d, x, &mut store) };
         }
-    }
-    let whole = rows.start + (rows.len() & !3);
-    for row in (rows.start..whole).step_by(4) {
-        // SAFETY: passed on from the caller.
-        unsafe { any_inputs::<T, S, 4>(simd, row, d, x, &mut store) };
-    }
-    for row in whole..rows.end {
-        // SAFETY: passed on from the caller.
-        unsafe { any_inputs::<T, S, 1>(simd, row, d, x, &mut store) };
-    }
+        for row in whole..rows.end {
+            // SAFETY: passed on from the caller.
+            unsafe { group::<T, S, 1, IN>(simd, row, d, x, &mut store) };
+        }
+    });
 }

@@ -9,19 +9,11 @@ use crate::linalg::lanes;
 struct Collect<'a, T> {
     out: &'a mut Vec<T>,
     cols: usize,
-    /// Columns of a panel.
-    width: usize,
     tiles: usize,
 }
 
 impl<T: Real> Finish<T> for Collect<'_, T> {
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        _: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, _: S, at: Corner, tile: Tile<T, S, R, NV>) {
         let lanes = T::lanes::<S>();
         for (r, registers) in tile.iter().enumerate() {
             for (v, register) in registers.iter().enumerate() {
@@ -29,9 +21,9 @@ impl<T: Real> Finish<T> for Collect<'_, T> {
                 // SAFETY: as many numbers as a register has.
                 unsafe { T::store::<S>(values.as_mut_ptr(), *register) };
                 for (l, value) in values.into_iter().enumerate() {
-                    let col = panel * self.width + v * lanes + l;
+                    let col = at.column + v * lanes + l;
                     if col < self.cols {
-                        self.out[(row + r) * self.cols + col] = value;
+                        self.out[(at.row + r) * self.cols + col] = value;
                     }
                 }
             }
@@ -68,11 +60,11 @@ impl<T: Real> WithSimd for Products<'_, T> {
         let operand = Rows { start: a.as_ptr(), row: depth, step: 1 };
         // SAFETY: everything is sized above and by the caller.
         unsafe {
-            let mut collect = Collect { out: forward, cols, width: b.width(), tiles: 0 };
+            let mut collect = Collect { out: forward, cols, tiles: 0 };
             let bias = Some(bias.as_ptr());
             into_panels(simd, 0..rows, depth, operand, bias, b, 0..b.count(), waiting, &mut collect);
             assert!(collect.tiles > 0);
-            let mut collect = Collect { out: gradient, cols, width: b.width(), tiles: 0 };
+            let mut collect = Collect { out: gradient, cols, tiles: 0 };
             let waiting = Waiting::in_panels(room.as_mut_ptr(), rows, b.width());
             weight_rows(simd, 0..rows, (d.data().as_ptr(), d), b, 0..b.count(), waiting, &mut collect);
         }

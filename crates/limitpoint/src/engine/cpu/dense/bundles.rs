@@ -66,7 +66,7 @@ impl<T: Real> Bundles<T> {
             SharedSlice::new(&mut self.columns),
             SharedSlice::new(&mut self.values),
         );
-        share(team, count, 4 * rows * cols, |bundles| {
+        share(team, (count, 1), 4 * rows * cols, |bundles| {
             for bundle in bundles {
                 let own = bundle * cols..(bundle + 1) * cols;
                 // SAFETY: every worker writes its own bundles.

@@ -7,7 +7,7 @@ use crate::models::{Activation, Architecture, Layer, ModelError};
 pub(in crate::engine::cpu) struct Stage {
     pub inputs: usize,
     pub outputs: usize,
-    /// Where its weights and its biases begin among the parameters.
+    /// Where its weights and its biases begin among the parameters; the lowest weights come first.
     pub weight: usize,
     pub bias: Option<usize>,
     pub frozen: bool,
@@ -33,58 +33,42 @@ pub(in crate::engine::cpu) struct Chain {
 impl Chain {
     /// The chain that an architecture is, if it is one.
     pub fn of(architecture: &Architecture) -> Result<Self, ModelError> {
+        let refuse = |layer, what: &str, remedy| {
+            Err(ModelError::Unsupported { engine: "the CPU engine", layer, what: what.to_owned(), remedy })
+        };
         let (mut stages, mut scale): (Vec<Stage>, f64) = (Vec::new(), 1.0);
         let (mut offset, mut activated) = (0, true);
         for (index, (layer, before)) in architecture.with_inputs().enumerate() {
-            let refuse = |what: &str, remedy| {
-                let (engine, layer, what) = ("the CPU engine", index + 1, what.to_owned());
-                Err(ModelError::Unsupported { engine, layer, what, remedy })
-            };
             match *layer {
                 Layer::Flatten => {}
-                Layer::Dense { units, bias, frozen } if scale == 1.0 => {
-                    let (inputs, weight) = (before.len(), offset);
-                    let end = weight + inputs * units;
-                    offset = end + if bias { units } else { 0 };
-                    let bias = bias.then_some(end);
-                    stages.push(Stage {
-                        inputs,
-                        outputs: units,
-                        weight,
-                        bias,
-                        frozen,
-                        activation: Activation::Identity,
-                    });
+                Layer::Dense { units: outputs, bias, frozen } if scale == 1.0 => {
+                    let (inputs, weight, activation) = (before.len(), offset, Activation::Identity);
+                    let end = weight + inputs * outputs;
+                    offset = end + if bias { outputs } else { 0 };
+                    stages.push(Stage { inputs, outputs, weight, bias: bias.then_some(end), frozen, activation });
                     activated = false;
                 }
                 Layer::Activation(activation) if !activated && scale == 1.0 => {
-                    if let Some(stage) = stages.last_mut() {
-                        stage.activation = activation;
-                    }
+                    stages.last_mut().into_iter().for_each(|stage| stage.activation = activation);
                     activated = true;
                 }
                 Layer::Scale(factor) => scale *= factor,
                 Layer::Dense { .. } | Layer::Activation(_) if scale != 1.0 => {
-                    return refuse("after a scale", "scale the output instead");
+                    return refuse(index + 1, "after a scale", "scale the output instead");
                 }
-                Layer::Activation(_) => return refuse("an activation without a dense layer before it", "leave it out"),
-                ref other => return refuse(&format!("{other:?}"), "use it alone"),
+                Layer::Activation(_) => {
+                    return refuse(index + 1, "an activation without a dense layer before it", "leave it out");
+                }
+                ref other => return refuse(index + 1, &format!("{other:?}"), "use it alone"),
             }
         }
         match stages.last() {
             Some(last) if last.activation == Activation::Identity => Ok(Self { stages, scale }),
-            Some(_) => Err(ModelError::Unsupported {
-                engine: "the CPU engine",
-                layer: architecture.layers().len(),
-                what: "an activation after the last dense layer".into(),
-                remedy: "end with a dense layer",
-            }),
-            None => Err(ModelError::Unsupported {
-                engine: "the CPU engine",
-                layer: 1,
-                what: "which has no dense layer".into(),
-                remedy: "add one",
-            }),
+            Some(_) => {
+                let what = "an activation after the last dense layer";
+                refuse(architecture.layers().len(), what, "end with a dense layer")
+            }
+            None => refuse(1, "which has no dense layer", "add one"),
         }
     }
 

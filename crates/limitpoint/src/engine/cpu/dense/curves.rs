@@ -91,7 +91,7 @@ impl Curve for Quadratic {
     }
 }
 
-/// Evaluates `$body` with `$shape` bound to the type of an [`crate::models::Activation`].
+/// Evaluates `$body` with `$curve` bound to the type of an [`crate::models::Activation`].
 macro_rules! with_curve {
     ($activation: expr, |$curve: ident| $body: expr) => {
         match $activation {

@@ -5,14 +5,15 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 
 use super::curves::{Curve, with_curve};
-use super::raw::{Raw, RawPanels, StorePanels, store_tile, transpose_rows};
+use super::raw::{Raw, RawPanels, store_tile, transpose_rows};
 use super::{DenseNetwork, TILE, block_size, share};
-use crate::linalg::tile::{Finish, Rows, Tile, Waiting, in_passes, into_panels, row_blocks};
-use crate::linalg::{Panels, Real};
+use crate::linalg::tile::{Corner, Finish, Rows, Tile, Waiting, in_passes, into_panels, row_blocks};
+use crate::linalg::{Panels, Real, SharedSlice};
 use crate::models::Activation;
 use crate::params::At;
 
-/// What follows the preactivations z of a hidden layer.
+/// What follows the preactivations z of a layer.
+#[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct After<T> {
     pub activation: Activation,
     /// Where z goes; the back-signals will overwrite it.
@@ -25,14 +26,12 @@ pub(in crate::engine::cpu) struct After<T> {
     pub head: Option<(Raw<T>, RawPanels<T>, usize)>,
 }
 
-impl<T> Clone for After<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for After<T> {}
-
 impl<T: Real> After<T> {
+    /// Nothing but z.
+    pub fn nothing(z: RawPanels<T>) -> Self {
+        Self { activation: Activation::Identity, z, output: None, turned: None, head: None }
+    }
+
     /// The same with the first panel of everything counted as `first`; `turned` is for whole batches only.
     fn counted_from(self, first: usize) -> Self {
         Self {
@@ -44,7 +43,7 @@ impl<T: Real> After<T> {
     }
 }
 
-/// The forward pass of one hidden layer over the units `rows`: z = W·a + b, then σ(z), then what follows.
+/// The forward pass of one layer over the units `rows`: z = W·a + b, then σ(z), then what follows.
 pub(in crate::engine::cpu) struct Forward<'a, T: Real> {
     pub rows: Range<usize>,
     pub weights: Rows<T>,
@@ -53,24 +52,18 @@ pub(in crate::engine::cpu) struct Forward<'a, T: Real> {
     /// The panels of the input to work on; what is written is counted likewise.
     pub panels: Range<usize>,
     pub after: After<T>,
-    /// Where unfinished sums of this thread's rows wait, see [`Waiting::in_rows`].
-    pub waiting: *mut T,
+    /// Where unfinished sums of this thread's rows wait, see [`Waiting::in_rows`]; without it, where z will be.
+    pub waiting: Option<*mut T>,
 }
-// SAFETY: the pointers are used at this thread's rows only.
-unsafe impl<T: Real> Send for Forward<'_, T> {}
 
 impl<T: Real> Finish<T> for Forward<'_, T> {
     #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>) {
         // SAFETY: rows of this call belong to this thread, panels have `rows` rows and at least NV registers a row.
-        unsafe { store_tile::<T, S, R, NV>(tile, self.after.z.at(panel, row), self.after.z.width) };
-        simd.vectorize(Activate { after: &self.after, row, panel, rows: R, vectors: NV });
+        unsafe { store_tile::<T, S, R, NV>(tile, self.after.z.at(at.panel, at.row), self.after.z.width) };
+        if self.after.output.is_some() || self.after.head.is_some() {
+            simd.vectorize(Activate { after: &self.after, row: at.row, panel: at.panel, rows: R, vectors: NV });
+        }
     }
 }
 
@@ -126,7 +119,11 @@ impl<T: Real> WithSimd for Forward<'_, T> {
     fn with_simd<S: Simd>(mut self, simd: S) {
         let (rows, depth, weights, bias) = (self.rows.clone(), self.input.rows(), self.weights, self.bias);
         let (input, panels) = (self.input, self.panels.clone());
-        let waiting = Waiting::in_rows::<S>(self.waiting);
+        let z = self.after.z;
+        let waiting = match self.waiting {
+            Some(start) => Waiting::in_rows::<S>(start),
+            None => Waiting::in_panels(z.start, z.rows, z.width),
+        };
         // SAFETY: the network sized all buffers for its layers, and gave this thread these rows.
         unsafe {
             if let Some((_, partial, block)) = self.after.head {
@@ -146,37 +143,6 @@ impl<T: Real> WithSimd for Forward<'_, T> {
                         transpose_rows(rows, pass.start * width..(pass.end * width).min(input.cols()), output, turned);
                     }
                 }
-            }
-        }
-    }
-}
-
-/// out = A · input + bias for the example panels `panels`: an output layer, or any layer of a map of inputs.
-pub(in crate::engine::cpu) struct Product<'a, T: Real> {
-    pub rows: Range<usize>,
-    pub weights: Rows<T>,
-    pub bias: Option<Raw<T>>,
-    pub input: &'a Panels<T>,
-    pub panels: Range<usize>,
-    /// Panels (rows × examples), as wide as those of the input.
-    pub out: RawPanels<T>,
-}
-// SAFETY: the pointers are used at this thread's rows and panels only.
-unsafe impl<T: Real> Send for Product<'_, T> {}
-
-impl<T: Real> WithSimd for Product<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let (input, depth, bias) = (self.input, self.input.rows(), self.bias.map(|bias| bias.0));
-        let mut store = StorePanels(self.out);
-        // unfinished sums wait where the result will be
-        let waiting = Waiting::in_panels(self.out.start, self.out.rows, self.out.width);
-        // SAFETY: weights, bias and `out` have these rows; the panels are this thread's.
-        unsafe {
-            for rows in row_blocks::<T>(self.rows, depth) {
-                let panels = self.panels.clone();
-                into_panels(simd, rows, depth, self.weights, bias, input, panels, waiting, &mut store);
             }
         }
     }
@@ -209,18 +175,19 @@ impl<T: Real> DenseNetwork<T> {
             let (below, rest) = self.hidden.split_at_mut(h);
             let current = &mut rest[0];
             let (input, panels) = match below.last() {
-                Some(hidden) => (hidden.output.as_ref().unwrap_or(&hidden.signals), 0..panels.len()),
+                Some(hidden) => (&hidden.output, 0..panels.len()),
                 None => (&if self.in_batch { &self.batch } else { &self.all }.forward, panels.clone()),
             };
             let layer = &self.layers[h];
             let head = (fused && h + 1 == count).then(|| self.layers[count].weight);
+            let output = head.is_none().then(|| RawPanels::new(&mut current.output));
             let block = if head.is_some() { block_size(layer.outputs) } else { TILE };
             let partial = RawPanels::new(&mut self.partial);
             let after = After {
                 activation: layer.activation,
                 z: RawPanels::new(&mut current.signals),
-                output: current.output.as_mut().map(RawPanels::new),
-                turned: current.turned.as_mut().filter(|_| keep).map(RawPanels::new),
+                output,
+                turned: output.filter(|_| keep).map(|_| RawPanels::new(&mut current.turned)),
                 head: head.map(|offset| (Raw(weights.at(offset)), partial, block)),
             };
             if let (Some(sparse), 0) = (&mut self.sparse, h) {
@@ -228,18 +195,18 @@ impl<T: Real> DenseNetwork<T> {
                 continue;
             }
             let after = after.counted_from(panels.start);
-            let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
+            let waiting = SharedSlice::new(&mut self.waiting);
             let arch = self.arch;
-            share(&self.team, layer.outputs.div_ceil(block), layer.inputs * layer.outputs * examples.len(), |blocks| {
+            share(&self.team, (layer.outputs, block), layer.inputs * layer.outputs * examples.len(), |rows| {
                 let at = |offset: usize| weights.at(offset);
                 arch.dispatch(Forward {
-                    rows: blocks.start * block..(blocks.end * block).min(layer.outputs),
+                    rows,
                     weights: Rows { start: at(layer.weight), row: layer.inputs, step: 1 },
                     bias: layer.bias.map(|offset| Raw(at(offset))),
                     input,
                     panels: panels.clone(),
                     after,
-                    waiting: waiting.place(0),
+                    waiting: Some(waiting.pointer()),
                 });
             });
         }
@@ -281,19 +248,20 @@ impl<T: Real> DenseNetwork<T> {
     pub(in crate::engine::cpu) fn plain_head(&mut self, weights: Raw<T>, panels: Range<usize>, examples: Range<usize>) {
         let outer = RawPanels::new(&mut self.outer);
         let (input, outer, panels) = match self.hidden.last() {
-            Some(hidden) => (hidden.output.as_ref().unwrap_or(&hidden.signals), outer, 0..panels.len()),
+            Some(hidden) => (&hidden.output, outer, 0..panels.len()),
             None => (&self.inputs().forward, outer.counted_from(panels.start), panels),
         };
         let layer = &self.layers[self.layers.len() - 1];
         let arch = self.arch;
-        share(&self.team, panels.len(), layer.inputs * layer.outputs * examples.len(), |blocks| {
-            arch.dispatch(Product {
+        share(&self.team, (panels.len(), 1), layer.inputs * layer.outputs * examples.len(), |blocks| {
+            arch.dispatch(Forward {
                 rows: 0..layer.outputs,
                 weights: Rows { start: weights.at(layer.weight), row: layer.inputs, step: 1 },
                 bias: layer.bias.map(|offset| Raw(weights.at(offset))),
                 input,
                 panels: panels.start + blocks.start..panels.start + blocks.end,
-                out: outer,
+                after: After::nothing(outer),
+                waiting: None,
             });
         });
         let (outputs, scale) = (layer.outputs, self.scale);

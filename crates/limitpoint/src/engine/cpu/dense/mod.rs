@@ -13,7 +13,7 @@ mod backward;
 mod bundles;
 mod chain;
 pub(super) mod curves;
-mod forward;
+pub(super) mod forward;
 mod inspect;
 mod pieces;
 mod plan;
@@ -34,7 +34,6 @@ use pulp::Arch;
 
 pub(super) use self::chain::Chain;
 use self::chain::Stage;
-pub(super) use self::forward::Product;
 use self::plan::{Head, Lowest, Partition, Plan};
 use self::rounded::Rounded;
 use self::shards::Shard;
@@ -76,10 +75,10 @@ impl<T: Real> Inputs<T> {
 struct Hidden<T> {
     /// z after the forward pass, δ after the backward pass (units × examples).
     signals: Panels<T>,
-    /// σ(z) (units × examples), where another layer reads it.
-    output: Option<Panels<T>>,
-    /// σ(z) transposed (examples × units).
-    turned: Option<Panels<T>>,
+    /// σ(z) (units × examples), where another layer reads it: nowhere under a fused head.
+    output: Panels<T>,
+    /// σ(z) transposed (examples × units), likewise.
+    turned: Panels<T>,
     /// Slopes to use at kinks: (unit, example, slope).
     kinks: Vec<(usize, usize, f64)>,
 }
@@ -128,12 +127,16 @@ pub struct DenseNetwork<T: Real> {
     piece_gradient: Vec<f64>,
 }
 
-/// Calls `work` with ranges that cover 0..`blocks`, on the whole team if the pass is worth it.
-pub(super) fn share(team: &Team, blocks: usize, cost: usize, work: impl Fn(Range<usize>) + Sync) {
+/// Calls `work` with ranges that cover 0..`count` and begin at whole blocks, on the whole team if the pass is worth it.
+fn share(team: &Team, (count, block): (usize, usize), cost: usize, work: impl Fn(Range<usize>) + Sync) {
+    let blocks = count.div_ceil(block);
     if cost < PARALLEL_FROM || team.threads() == 1 {
-        work(0..blocks);
+        work(0..count);
     } else {
-        team.run(|worker| work(team.share(worker, blocks)));
+        team.run(|worker| {
+            let own = team.share(worker, blocks);
+            work(own.start * block..(own.end * block).min(count));
+        });
     }
 }
 
@@ -158,8 +161,7 @@ fn waiting_length<T: Real>(chain: &Chain, examples: usize) -> usize {
 pub(super) fn make_shared(team: &Team, params: &mut [f64], update: Update, gradient: &[f64]) {
     assert_eq!(params.len(), gradient.len(), "a gradient is as long as the parameters");
     let (count, all) = (params.len(), SharedSlice::new(params));
-    share(team, count.div_ceil(BLOCK), 4 * count, |blocks| {
-        let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(count);
+    share(team, (count, BLOCK), 4 * count, |range| {
         // SAFETY: every worker moves its own blocks.
         update.make(unsafe { all.part(range.clone()) }, &gradient[range]);
     });
@@ -180,6 +182,10 @@ impl<T: Real> DenseNetwork<T> {
     /// Takes all buffers but the shards'.
     fn planned(architecture: &Architecture, chain: &Chain, plan: Plan, inputs: &SharedMatrix, threads: usize) -> Self {
         let none = Matrix::zeros(0, inputs.cols()).into();
+        let hidden = || {
+            let [signals, output, turned] = std::array::from_fn(|_| Panels::zeros(0, 0));
+            Hidden { signals, output, turned, kinks: Vec::new() }
+        };
         let sparse = (plan.lowest == Lowest::Sparse).then(|| Sparse::new(inputs.cols(), chain.stages[0].outputs));
         Self {
             bound: Bound::new(architecture, inputs.rows()),
@@ -199,7 +205,7 @@ impl<T: Real> DenseNetwork<T> {
             kept: false,
             scored_in_shards: false,
             shaped: None,
-            hidden: chain.hidden().iter().map(|_| Hidden::empty()).collect(),
+            hidden: chain.hidden().iter().map(|_| hidden()).collect(),
             rounded: Rounded::new(architecture.layout().len()),
             waiting: Aligned::zeros(waiting_length::<T>(chain, inputs.rows())),
             signs: Vec::new(),
@@ -255,8 +261,8 @@ impl<T: Real> DenseNetwork<T> {
             let units = self.layers[h].outputs;
             hidden.signals.reshape(units, examples);
             if h + 1 < count || !fused {
-                hidden.output.get_or_insert_with(|| Panels::zeros(0, 0)).reshape(units, examples);
-                hidden.turned.get_or_insert_with(|| Panels::zeros(0, 0)).reshape(examples, units);
+                hidden.output.reshape(units, examples);
+                hidden.turned.reshape(examples, units);
             }
         }
         if fused {
@@ -270,12 +276,6 @@ impl<T: Real> DenseNetwork<T> {
 
     fn inputs(&self) -> &Inputs<T> {
         if self.in_batch { &self.batch } else { &self.all }
-    }
-}
-
-impl<T: Real> Hidden<T> {
-    fn empty() -> Self {
-        Self { signals: Panels::zeros(0, 0), output: None, turned: None, kinks: Vec::new() }
     }
 }
 
@@ -322,8 +322,10 @@ impl<T: Real> Evaluator for DenseNetwork<T> {
         if self.left_to_shards(At::from(&*params)) {
             return self.step_in_shards(params, cotangent, update, scratch);
         }
-        if self.moves_in_one_pass() {
-            return self.descend_in_one_pass(params, cotangent, update, scratch);
+        if self.kept && !self.hidden.is_empty() && !self.layers[0].frozen && !self.in_pieces() {
+            let seen = self.descend_in_one_pass(params.write(), cotangent, update, scratch, None);
+            self.rounded.version = Some(params.version());
+            return seen;
         }
         self.pull_back(At::from(&*params), cotangent, scratch);
         make_shared(&self.team, params.write(), update, scratch);

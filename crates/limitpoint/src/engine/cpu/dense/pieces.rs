@@ -75,18 +75,17 @@ mod tests {
     use super::super::chain::Chain;
     use super::super::plan::{LARGE, Partition, Plan};
     use super::*;
-    use crate::engine::{Compute, Forward, Tangents, cpu};
+    use crate::engine::cpu::{self, tests::normal};
+    use crate::engine::{Compute, Forward, Tangents};
     use crate::linalg::{Matrix, add_scaled};
     use crate::models::{Activation, Biases, ModelSpec, OutputScale, Shape};
-    use crate::numeric::Streams;
 
     #[test]
     fn a_large_batch_has_the_scores_and_gradients_of_its_parts() {
         let examples = LARGE + 7;
         // the last is mostly zero
         for (features, widths, outputs) in [(5, vec![6, 9], 3), (5, vec![6], 1), (5, vec![], 2), (64, vec![6, 9], 3)] {
-            let mut inputs = Matrix::zeros(examples, features);
-            Streams::new(3).stream("data").fill_normal(&mut inputs.data);
+            let mut inputs = Matrix { rows: examples, cols: features, data: normal(examples * features, 3, "data") };
             if features == 64 {
                 inputs.data.iter_mut().enumerate().filter(|(i, _)| i % 7 > 0).for_each(|(_, x)| *x = 0.0);
             }
@@ -106,10 +105,8 @@ mod tests {
             for threads in [1, 2] {
                 let mut network = DenseNetwork::<f64>::planned(&architecture, &chain, pieces, &inputs, threads);
                 let model: &mut dyn Tangents = &mut network;
-                let mut params = vec![0.0; model.layout().len()];
-                Streams::new(4).stream("init").fill_normal(&mut params);
-                let mut cotangent = vec![0.0; examples * outputs];
-                Streams::new(5).stream("noise").fill_normal(&mut cotangent);
+                let params = normal(model.layout().len(), 4, "init");
+                let cotangent = normal(examples * outputs, 5, "noise");
                 let scores = model.scores(&params).to_vec();
                 let mut gradient = vec![0.0; params.len()];
                 model.resume().pull_back(&params, &cotangent, &mut gradient);
@@ -141,11 +138,9 @@ mod tests {
     fn a_batch_of_any_size_has_the_scores_of_its_examples() {
         let lanes = crate::linalg::lanes::<f64>();
         for examples in [lanes, 2 * lanes, 3 * lanes, 4 * lanes, 5 * lanes, 7 * lanes] {
-            let mut inputs = Matrix::zeros(examples, 300);
-            Streams::new(6).stream("data").fill_normal(&mut inputs.data);
+            let inputs = Matrix { rows: examples, cols: 300, data: normal(examples * 300, 6, "data") };
             let mut model = cpu::bind(&ModelSpec::relu(&[40]), &inputs, 3, Compute::default()).unwrap();
-            let mut params = vec![0.0; model.layout().len()];
-            Streams::new(7).stream("init").fill_normal(&mut params);
+            let params = normal(model.layout().len(), 7, "init");
             let scores = model.scores(&params).to_vec();
             for count in 1..=examples {
                 let rows: Vec<usize> = (0..count).collect();

@@ -43,6 +43,12 @@ pub(super) enum Head {
     Plain,
 }
 
+impl Head {
+    pub fn of(chain: &Chain) -> Self {
+        if chain.head().outputs == 1 && !chain.hidden().is_empty() { Self::Fused } else { Self::Plain }
+    }
+}
+
 /// The way of the layer that reads the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lowest {
@@ -72,7 +78,7 @@ impl Plan {
     /// For a chain of layers on these inputs, computing in `T`.
     pub fn choose<T: Real>(chain: &Chain, inputs: &SharedMatrix) -> Self {
         let hidden = chain.hidden();
-        let head = if chain.head().outputs == 1 && !hidden.is_empty() { Head::Fused } else { Head::Plain };
+        let head = Head::of(chain);
         // under a fused head the lowest layer adds up partial scores, which the sparse one does not
         let output_is_read = hidden.len() > 1 || (hidden.len() == 1 && head == Head::Plain);
         let lowest = match (head, hidden.len()) {
@@ -97,10 +103,5 @@ impl Plan {
             if pays { Partition::Shards(shards) } else { Partition::Whole }
         };
         Self { head, lowest, partition }
-    }
-
-    /// The ways of one shard of such a network.
-    pub fn of_shard(self) -> Self {
-        Self { partition: Partition::Whole, ..self }
     }
 }

@@ -5,22 +5,17 @@ use std::ops::Range;
 
 use pulp::Simd;
 
-use crate::linalg::tile::{Finish, Tile};
-use crate::linalg::{PANEL_VECTORS, Panels, Real};
+use crate::linalg::tile::Tile;
+use crate::linalg::{PANEL_VECTORS, Panels, Real, by_panels};
 
 /// Raw access to panels that several threads write, each its own rows.
+#[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct RawPanels<T> {
     pub start: *mut T,
     pub rows: usize,
     pub width: usize,
 }
 
-impl<T> Clone for RawPanels<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for RawPanels<T> {}
 // SAFETY: threads write disjoint rows; the owner waits for all of them.
 unsafe impl<T: Send> Send for RawPanels<T> {}
 // SAFETY: as above.
@@ -29,11 +24,6 @@ unsafe impl<T: Send> Sync for RawPanels<T> {}
 impl<T: Real> RawPanels<T> {
     pub fn new(panels: &mut Panels<T>) -> Self {
         Self { rows: panels.rows(), width: panels.width(), start: panels.data_mut().as_mut_ptr() }
-    }
-
-    /// The number at an index. A method, so that closures borrow the whole and not the bare pointer.
-    pub fn place(&self, index: usize) -> *mut T {
-        self.start.wrapping_add(index)
     }
 
     /// The same panels with the first of them counted as `first`.
@@ -49,13 +39,9 @@ impl<T: Real> RawPanels<T> {
 }
 
 /// A pointer that may cross threads; what it points to is shared under the rules of [`RawPanels`].
+#[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct Raw<T>(pub *const T);
-impl<T> Clone for Raw<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for Raw<T> {}
+
 impl<T> Raw<T> {
     /// The address `index` numbers on. A method, so that closures borrow the whole and not the bare pointer.
     pub fn at(&self, index: usize) -> *const T {
@@ -112,23 +98,6 @@ pub(in crate::engine::cpu) unsafe fn store_tile<T: Real, S: Simd, const R: usize
             // SAFETY: vouched for by the caller.
             unsafe { T::store::<S>(to.add(r * width + v * T::lanes::<S>()), register) };
         }
-    }
-}
-
-/// Stores finished tiles in panels.
-pub(in crate::engine::cpu) struct StorePanels<T>(pub RawPanels<T>);
-
-impl<T: Real> Finish<T> for StorePanels<T> {
-    #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        _: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
-        // SAFETY: whoever asks for a product has panels for its result, which no other thread writes.
-        unsafe { store_tile::<T, S, R, NV>(tile, self.0.at(panel, row), self.0.width) };
     }
 }
 
@@ -210,13 +179,10 @@ pub(in crate::engine::cpu) unsafe fn transpose_rows<T: Real>(
 ) {
     for first in examples.clone().step_by(from.width) {
         let count = from.width.min(examples.end - first);
-        let mut row = rows.start;
-        while row < rows.end {
-            let wide = (rows.end - row).min(to.width - row % to.width);
-            let target = to.at(row / to.width, first).wrapping_add(row % to.width);
+        for own in by_panels(rows.clone(), to.width) {
+            let target = to.at(own.start / to.width, first).wrapping_add(own.start % to.width);
             // SAFETY: inside a panel of each, by construction.
-            unsafe { turn(from.at(first / from.width, row), from.width, target, to.width, wide, count) };
-            row += wide;
+            unsafe { turn(from.at(first / from.width, own.start), from.width, target, to.width, own.len(), count) };
         }
     }
 }

@@ -26,8 +26,7 @@ impl<T: Real> Rounded<T> {
             return;
         }
         let (params, rounded) = (&params[from..], SharedSlice::new(&mut self.values[from..]));
-        share(team, params.len().div_ceil(BLOCK), params.len(), |blocks| {
-            let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(params.len());
+        share(team, (params.len(), BLOCK), params.len(), |range| {
             // SAFETY: every worker writes its own blocks.
             round_into(unsafe { rounded.part(range.clone()) }, &params[range]);
         });

@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use super::chain::Chain;
-use super::plan::Plan;
+use super::plan::{Partition, Plan};
 use super::target::Seen;
 use super::{BLOCK, DenseNetwork, share};
 use crate::engine::Evaluator;
@@ -43,10 +43,10 @@ impl<T: Real> Shard<T> {
     ) -> Vec<Self> {
         // whole registers, rounded up: what is left over is not the caller's, who has other work besides
         let edge = |i: usize| (inputs.rows() * i).div_ceil(count).next_multiple_of(lanes::<T>()).min(inputs.rows());
+        let plan = Plan { partition: Partition::Whole, ..plan };
         let shard = |i: usize| {
             let examples = edge(i)..edge(i + 1);
-            let own = inputs.part(examples.clone());
-            let network = DenseNetwork::planned(architecture, chain, plan.of_shard(), &own, 1);
+            let network = DenseNetwork::planned(architecture, chain, plan, &inputs.part(examples.clone()), 1);
             Self { gradient: vec![0.0; architecture.layout().len()], examples, network }
         };
         (0..count).map(shard).collect()
@@ -58,7 +58,7 @@ impl<T: Real> DenseNetwork<T> {
     fn each_shard(&mut self, work: impl Fn(&mut Shard<T>) + Sync) {
         let count = self.shards.len();
         let shards = SharedSlice::new(&mut self.shards);
-        share(&self.team, count, usize::MAX, |range| {
+        share(&self.team, (count, 1), usize::MAX, |range| {
             // SAFETY: every worker has its own shards.
             unsafe { shards.part(range) }.iter_mut().for_each(&work);
         });
@@ -67,8 +67,8 @@ impl<T: Real> DenseNetwork<T> {
     /// Calls `work` with every block of parameters, on all threads.
     fn each_block(&self, work: impl Fn(Range<usize>) + Sync) {
         let count = self.bound.layout.len();
-        share(&self.team, count.div_ceil(BLOCK), EXCHANGE * self.shards.len() * count, |blocks| {
-            blocks.for_each(|block| work(block * BLOCK..((block + 1) * BLOCK).min(count)));
+        share(&self.team, (count, BLOCK), EXCHANGE * self.shards.len() * count, |own| {
+            own.clone().step_by(BLOCK).for_each(|first| work(first..(first + BLOCK).min(own.end)));
         });
     }
 
@@ -133,10 +133,10 @@ fn add_up<T: Real>(shards: &[Shard<T>], range: Range<usize>, sum: &mut [f64]) {
 mod tests {
     use super::super::plan::SHARD;
     use super::*;
+    use crate::engine::cpu::tests;
     use crate::engine::{Forward, Kink, Tangents};
     use crate::linalg::Matrix;
     use crate::models::{Activation, Layer, Shape};
-    use crate::numeric::Streams;
 
     fn architecture(outputs: usize) -> Architecture {
         let layers = vec![
@@ -151,15 +151,11 @@ mod tests {
     }
 
     fn inputs(rows: usize) -> SharedMatrix {
-        let mut inputs = Matrix::zeros(rows, 3);
-        Streams::new(1).stream("data").fill_normal(&mut inputs.data);
-        inputs.into()
+        Matrix { rows, cols: 3, data: tests::normal(rows * 3, 1, "data") }.into()
     }
 
     fn normal(length: usize, seed: u64) -> Vec<f64> {
-        let mut numbers = vec![0.0; length];
-        Streams::new(seed).stream("init").fill_normal(&mut numbers);
-        numbers
+        tests::normal(length, seed, "init")
     }
 
     /// The network without its shards.

@@ -8,7 +8,7 @@ use super::curves::{Curve, with_curve};
 use super::raw::{Raw, RawPanels, RawTile};
 use super::target::{StoreRows, Target};
 use crate::linalg::tile::{
-    FEW, Finish, NARROW, Rows, Tile, Waiting, into_panels, narrow_rows, row_blocks, weight_rows,
+    Corner, FEW, Finish, NARROW, Rows, Tile, Waiting, into_panels, narrow_rows, row_blocks, weight_rows,
 };
 use crate::linalg::{Panels, Real};
 use crate::models::Activation;
@@ -37,13 +37,11 @@ pub(super) struct Backward<'a, T: Real> {
     /// weight gradient, see [`Waiting::in_panels`].
     pub waiting: *mut T,
 }
-// SAFETY: the pointers are written at this thread's rows only.
-unsafe impl<T: Real> Send for Backward<'_, T> {}
 
 /// What is needed to turn δ into a weight gradient.
 pub(super) struct WeightGradient<'a, T: Real> {
-    /// The layer's input as panels of (inputs × examples).
-    pub input: &'a Panels<T>,
+    /// The layer's input as panels of (inputs × examples), whose lanes run over the examples where inputs are few.
+    pub few: Option<&'a Panels<T>>,
     /// The layer's input as panels of (examples × inputs).
     pub turned: &'a Panels<T>,
     /// What becomes of it.
@@ -51,7 +49,8 @@ pub(super) struct WeightGradient<'a, T: Real> {
 }
 
 impl<T: Real> WeightGradient<'_, T> {
-    /// The gradient of these rows of the weights from their signals δ.
+    /// The gradient of these rows of the weights from their signals δ, in column panels `panels`, or all where inputs are
+    /// few.
     ///
     /// # Safety
     /// The signals have these rows, which are this thread's; sums wait as in [`Waiting::in_rows`].
@@ -60,43 +59,43 @@ impl<T: Real> WeightGradient<'_, T> {
         &self,
         simd: S,
         rows: Range<usize>,
+        panels: Range<usize>,
         (start, shape): (*const T, &Panels<T>),
         waiting: *mut T,
     ) {
         // SAFETY: passed on from the caller.
         unsafe {
-            if self.input.rows() <= NARROW {
-                let cols = self.input.rows();
-                narrow_rows(simd, rows, (start, shape), self.input, |row, values: &[T]| {
+            if let Some(input) = self.few.filter(|input| input.rows() <= NARROW) {
+                let cols = input.rows();
+                narrow_rows(simd, rows, (start, shape), input, |row, values: &[T]| {
                     self.target.put(row * cols, &values[..cols]);
                 });
             } else {
-                let mut store = StoreRows::new(self.target, self.turned);
-                let waiting = Waiting::in_panels(waiting, shape.rows(), self.turned.width());
-                let panels = 0..self.turned.count();
+                let (cols, width) = (self.turned.cols(), self.turned.width());
+                let mut store = StoreRows { target: self.target, cols, width };
+                let waiting = Waiting::in_panels(waiting, shape.rows(), width);
                 weight_rows(simd, rows, (start, shape), self.turned, panels, waiting, &mut store);
             }
         }
     }
 }
 
-/// The weight gradient of one layer alone, over the units `rows` whose signals are there.
+/// The weight gradient of one layer alone, over the units `rows` whose signals are there and column panels `panels`.
 pub(super) struct OnlyWeights<'a, T: Real> {
     pub rows: Range<usize>,
+    pub panels: Range<usize>,
     pub signals: &'a Panels<T>,
     pub weights: WeightGradient<'a, T>,
     pub waiting: *mut T,
 }
-// SAFETY: the pointers are written at this thread's rows only.
-unsafe impl<T: Real> Send for OnlyWeights<'_, T> {}
 
 impl<T: Real> WithSimd for OnlyWeights<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let signals = (self.signals.data().as_ptr(), self.signals);
-        // SAFETY: the network sized all buffers and gave this thread these rows.
-        unsafe { self.weights.make(simd, self.rows, signals, self.waiting) };
+        // SAFETY: the network sized all buffers and gave this thread these rows and panels.
+        unsafe { self.weights.make(simd, self.rows, self.panels, signals, self.waiting) };
     }
 }
 
@@ -108,15 +107,9 @@ struct MaskBySlope<T> {
 
 impl<T: Real> Finish<T> for MaskBySlope<T> {
     #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>) {
         let raw = RawTile::<T>::of::<S, R, NV>(tile);
-        simd.vectorize(Mask { mask: self, raw: &raw, row, panel, rows: R, vectors: NV });
+        simd.vectorize(Mask { mask: self, raw: &raw, at, rows: R, vectors: NV });
     }
 }
 
@@ -124,8 +117,7 @@ impl<T: Real> Finish<T> for MaskBySlope<T> {
 struct Mask<'a, T: Real> {
     mask: &'a MaskBySlope<T>,
     raw: &'a RawTile<T>,
-    row: usize,
-    panel: usize,
+    at: Corner,
     rows: usize,
     vectors: usize,
 }
@@ -140,7 +132,7 @@ impl<T: Real> WithSimd for Mask<'_, T> {
                 for v in 0..self.vectors {
                     // SAFETY: rows of this thread; the raw tile holds them.
                     unsafe {
-                        let at = self.mask.signals.at(self.panel, self.row).add(r * width + v * lanes);
+                        let at = self.mask.signals.at(self.at.panel, self.at.row).add(r * width + v * lanes);
                         let signal = T::load::<S>(self.raw.row(r).add(v * lanes));
                         T::store::<S>(at, curve.slope_times::<T, S>(simd, T::load::<S>(at), signal));
                     }
@@ -201,38 +193,26 @@ impl<T: Real> Backward<'_, T> {
         match &self.source {
             Source::SingleHead { head, cotangent, gradient } => {
                 with_curve!(activation, |curve| {
-                    let mut row = rows.start;
+                    let whole = rows.end - rows.len() % HEAD_ROWS;
                     // SAFETY: rows of this thread; the cotangent is padded to whole panels.
                     unsafe {
-                        while row + HEAD_ROWS <= rows.end {
+                        for row in (rows.start..whole).step_by(HEAD_ROWS) {
                             self.head_rows::<S, _, HEAD_ROWS>(simd, curve, row, *head, cotangent, *gradient);
-                            row += HEAD_ROWS;
                         }
-                        while row < rows.end {
+                        for row in whole..rows.end {
                             self.head_rows::<S, _, 1>(simd, curve, row, *head, cotangent, *gradient);
-                            row += 1;
                         }
                     }
                 });
             }
             Source::Layer { weights, above } => {
                 let mut mask = MaskBySlope { signals, activation };
-                let panels = 0..above.count();
+                let (depth, panels) = (above.rows(), 0..above.count());
                 // SAFETY: rows of this thread.
                 unsafe {
                     let waiting = Waiting::in_rows::<S>(self.waiting);
-                    for rows in row_blocks::<T>(rows.clone(), above.rows()) {
-                        into_panels(
-                            simd,
-                            rows,
-                            above.rows(),
-                            *weights,
-                            None,
-                            above,
-                            panels.clone(),
-                            waiting,
-                            &mut mask,
-                        );
+                    for rows in row_blocks::<T>(rows.clone(), depth) {
+                        into_panels(simd, rows, depth, *weights, None, above, panels.clone(), waiting, &mut mask);
                     }
                 }
             }
@@ -274,9 +254,8 @@ impl<T: Real> WithSimd for Backward<'_, T> {
             // SAFETY: the network sized all buffers and gave this thread these rows.
             unsafe { self.signals(simd, self.rows.clone()) };
         }
-        let mut row = self.rows.start;
-        while row < self.rows.end {
-            let rows = row..(row + chunk).min(self.rows.end);
+        for first in self.rows.clone().step_by(chunk) {
+            let rows = first..(first + chunk).min(self.rows.end);
             // SAFETY: the network sized all buffers and gave this thread these rows.
             unsafe {
                 if !from_layer {
@@ -286,25 +265,22 @@ impl<T: Real> WithSimd for Backward<'_, T> {
                 if let Some(weights) = &self.weights {
                     // behind the sums of the signals, which another thread may still be making
                     let behind = self.shape.rows() * Waiting::<T>::row_length(T::lanes::<S>());
-                    weights.make(simd, rows.clone(), (start, self.shape), self.waiting.wrapping_add(behind));
+                    let (panels, waiting) = (0..weights.turned.count(), self.waiting.wrapping_add(behind));
+                    weights.make(simd, rows.clone(), panels, (start, self.shape), waiting);
                 }
                 if let Some(bias) = self.bias {
                     for row in rows.clone() {
                         let mut sum = T::splat(simd, T::default());
                         for panel in 0..self.shape.count() {
                             for v in 0..self.shape.vectors(panel) {
-                                sum = T::add(
-                                    simd,
-                                    sum,
-                                    T::load::<S>(self.signals.at(panel, row).add(v * T::lanes::<S>())),
-                                );
+                                let signals = self.signals.at(panel, row).add(v * T::lanes::<S>());
+                                sum = T::add(simd, sum, T::load::<S>(signals));
                             }
                         }
                         *bias.add(row) = T::reduce_sum(simd, sum).to_f64();
                     }
                 }
             }
-            row = rows.end;
         }
     }
 }

@@ -22,7 +22,7 @@ use super::raw::{RawPanels, Scratch, transpose_rows, turn};
 use super::rounded::round_into;
 use super::target::{Step, Target};
 use super::{Stage, share};
-use crate::linalg::{Aligned, Panels, Real, SharedMatrix, SharedSlice, Team, fetch};
+use crate::linalg::{Aligned, Panels, Real, SharedMatrix, SharedSlice, Team, by_panels, fetch};
 
 /// The largest share of entries that are not zero, and the fewest features, with which bundles are faster than panels.
 const DENSITY: f64 = 0.25;
@@ -85,8 +85,8 @@ impl<T: Real> Sparse<T> {
         (self.count, self.whole, self.turned) = (count, false, false);
         self.rows.resize(count.next_multiple_of(BUNDLE) * stride, T::default());
         let rows = SharedSlice::new(&mut self.rows);
-        share(team, count.div_ceil(BUNDLE), 4 * count * stride, |bundles| {
-            for example in bundles.start * BUNDLE..bundles.end * BUNDLE {
+        share(team, (count.next_multiple_of(BUNDLE), BUNDLE), 4 * count * stride, |examples| {
+            for example in examples {
                 // SAFETY: every worker writes its own rows.
                 let own = unsafe { rows.part(example * stride..(example + 1) * stride) };
                 if example < count {
@@ -127,7 +127,7 @@ impl<T: Real> Sparse<T> {
         let (features, width) = (self.features, panel_width::<T>());
         let size = (features + 1) * width;
         let panels = SharedSlice::new(&mut self.weights);
-        share(team, layer.outputs.div_ceil(width), 4 * layer.outputs * features, |range| {
+        share(team, (layer.outputs.div_ceil(width), 1), 4 * layer.outputs * features, |range| {
             for panel in range {
                 // SAFETY: every worker writes its own panels.
                 let own = unsafe { panels.part(panel * size..(panel + 1) * size) };
@@ -161,7 +161,7 @@ impl<T: Real> Sparse<T> {
     pub fn forward(&self, team: &Team, arch: Arch, layer: &Stage, after: After<T>, shape: &Panels<T>) {
         let (sparse, width) = (self, panel_width::<T>());
         let cost = layer.outputs * self.features * self.count / BUNDLE;
-        share(team, layer.outputs.div_ceil(width), cost, |panels| {
+        share(team, (layer.outputs.div_ceil(width), 1), cost, |panels| {
             arch.dispatch(Forward { sparse, panels, units: layer.outputs, after, shape });
         });
     }
@@ -174,7 +174,7 @@ impl<T: Real> Sparse<T> {
         self.signals.resize(panels * self.count * width);
         let (by_feature, examples) = (&self.by_feature, self.count);
         let (weights, turned) = (SharedSlice::new(&mut self.weights), SharedSlice::new(&mut self.signals));
-        share(team, panels, layer.outputs * features * examples / BUNDLE, |panels| {
+        share(team, (panels, 1), layer.outputs * features * examples / BUNDLE, |panels| {
             for panel in panels {
                 let (size, rows) = ((features + 1) * width, examples * width);
                 // SAFETY: every worker has its own panels.
@@ -213,14 +213,11 @@ impl<T: Real> WithSimd for Forward<'_, T> {
             // stores rows of z as columns, as far as there are columns
             let store = |first: usize, rows: &[T]| {
                 let end = (first + rows.len() / width).min(columns);
-                let mut example = first;
-                while example < end {
-                    let (panel, column) = (example / z.width, example % z.width);
-                    let count = (end - example).min(z.width - column);
-                    let (from, to) = (&rows[(example - first) * width..], z.at(panel, units.start));
+                for own in by_panels(first..end, z.width) {
+                    let from = &rows[(own.start - first) * width..];
+                    let to = z.at(own.start / z.width, units.start).wrapping_add(own.start % z.width);
                     // SAFETY: the columns lie inside the panel, and the units are this thread's.
-                    unsafe { turn(from.as_ptr(), width, to.wrapping_add(column), z.width, count, units.len()) };
-                    example += count;
+                    unsafe { turn(from.as_ptr(), width, to, z.width, own.len(), units.len()) };
                 }
             };
             for bundle in 0..sparse.by_example.count() {

@@ -1,19 +1,18 @@
 //! Dense layers above layers of another kind: their inputs are given batch by batch, and the signals of these inputs
 //! are asked back.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use super::backward::LowestWeights;
 use super::chain::{Chain, Stage};
+use super::forward::{After, Forward};
 use super::plan::{Head, Lowest, Partition, Plan};
 use super::raw::{Raw, RawPanels};
 use super::signals::{OnlyWeights, WeightGradient};
-use super::target::{Seen, Step, Target};
-use super::{DenseNetwork, Hidden, Product, TILE, make_shared, share, waiting_length};
+use super::target::Target;
+use super::{DenseNetwork, TILE, make_shared, share, waiting_length};
 use crate::engine::Evaluator;
 use crate::linalg::tile::Rows;
-use crate::linalg::{Aligned, Matrix, Panels, Real, Team};
+use crate::linalg::{Aligned, Matrix, Panels, Real, SharedSlice, Team};
 use crate::models::{Architecture, ModelError};
 use crate::params::{At, Update, Version};
 
@@ -25,8 +24,7 @@ impl<T: Real> DenseNetwork<T> {
         team: &Arc<Team>,
     ) -> Result<Self, ModelError> {
         let chain = Chain::of(architecture)?;
-        let head = if chain.head().outputs == 1 && !chain.hidden().is_empty() { Head::Fused } else { Head::Plain };
-        let plan = Plan { head, lowest: Lowest::Panels, partition: Partition::Whole };
+        let plan = Plan { head: Head::of(&chain), lowest: Lowest::Panels, partition: Partition::Whole };
         let none = Matrix::zeros(0, chain.inputs()).into();
         let mut network = Self::planned(architecture, &chain, plan, &none, 1);
         network.waiting = Aligned::zeros(waiting_length::<T>(&chain, examples));
@@ -63,8 +61,7 @@ impl<T: Real> DenseNetwork<T> {
         self.signals_below(Raw(self.weights_at(at.entries().as_ptr())), below);
     }
 
-    /// A step, and the signals of the inputs before it; whether anything in the gradient was not zero. The lowest
-    /// weights, by far the most, move while their gradient is made; `scratch` takes that of the others.
+    /// A step, and the signals of the inputs before it; whether anything in the gradient was not zero.
     pub(in crate::engine::cpu) fn step_given(
         &mut self,
         entries: &mut [f64],
@@ -79,27 +76,23 @@ impl<T: Real> DenseNetwork<T> {
             self.rounded.round(&self.team, entries, 0);
             return scratch.iter().any(|g| *g != 0.0);
         }
-        let (end, seen) = (self.layers[0].end(), Seen::default());
-        debug_assert_eq!(self.layers[0].weight, 0, "the lowest weights come first");
-        let weights = Raw(self.weights_at(entries.as_ptr()));
-        self.pull_signals(weights, cotangent, Some(scratch), LowestWeights::Left);
-        self.signals_below(weights, below);
-        let step = Step { weights: entries.as_mut_ptr(), update, seen: &seen, copy: self.rounded.lowest() };
+        self.descend_in_one_pass(entries, cotangent, update, scratch, Some(below))
+    }
+
+    /// The gradient of the lowest weights alone from their signals.
+    pub(super) fn pull_lowest_weights(&mut self, target: Target<'_, T>) {
         let (layer, arch, signals) = (&self.layers[0], self.arch, &self.hidden[0].signals);
-        let inputs = &self.batch;
-        let waiting = RawPanels { start: self.waiting.as_mut_ptr(), rows: 0, width: 0 };
-        let target = Target::Step(step);
+        let (inputs, waiting) = (&self.batch, SharedSlice::new(&mut self.waiting));
         let cost = layer.inputs * layer.outputs * self.bound.examples;
-        share(&self.team, layer.outputs.div_ceil(TILE), cost, |tiles| {
+        share(&self.team, (layer.outputs, TILE), cost, |rows| {
             arch.dispatch(OnlyWeights {
-                rows: tiles.start * TILE..(tiles.end * TILE).min(layer.outputs),
+                rows,
+                panels: 0..inputs.turned.count(),
                 signals,
-                weights: WeightGradient { input: &inputs.forward, turned: &inputs.turned, target },
-                waiting: waiting.place(0),
+                weights: WeightGradient { few: Some(&inputs.forward), turned: &inputs.turned, target },
+                waiting: waiting.pointer(),
             });
         });
-        self.move_others(entries, end, update, scratch, &seen);
-        seen.any()
     }
 
     /// Says which version the parameters are that [`Self::step_given`] moved.
@@ -108,22 +101,22 @@ impl<T: Real> DenseNetwork<T> {
     }
 
     /// The signals of the inputs from those of the lowest layer.
-    fn signals_below(&mut self, weights: Raw<T>, below: &mut Panels<T>) {
+    pub(super) fn signals_below(&mut self, weights: Raw<T>, below: &mut Panels<T>) {
         let (layer, arch) = (&self.layers[0], self.arch);
         let signals = self.hidden.first().map_or(&self.outer, |hidden| &hidden.signals);
         below.reshape(layer.inputs, self.bound.examples);
         let out = RawPanels::new(below);
         let block = 8 * layer.inputs.div_ceil(8 * 32).max(1);
         let cost = layer.inputs * layer.outputs * self.bound.examples;
-        share(&self.team, layer.inputs.div_ceil(block), cost, |blocks| {
-            let rows = blocks.start * block..(blocks.end * block).min(layer.inputs);
-            arch.dispatch(Product {
-                rows: rows.clone(),
+        share(&self.team, (layer.inputs, block), cost, |rows| {
+            arch.dispatch(Forward {
+                rows,
                 weights: Rows { start: weights.at(layer.weight), row: 1, step: layer.inputs },
                 bias: None,
                 input: signals,
                 panels: 0..signals.count(),
-                out,
+                after: After::nothing(out),
+                waiting: None,
             });
         });
     }
@@ -131,54 +124,5 @@ impl<T: Real> DenseNetwork<T> {
     /// The layers.
     pub(in crate::engine::cpu) fn stages(&self) -> &[Stage] {
         &self.layers
-    }
-
-    /// The input of layer `l` for every example, after the scores and before any gradient.
-    pub(in crate::engine::cpu) fn given_input(&self, l: usize) -> Matrix {
-        let mut inputs = Matrix::zeros(self.bound.examples, self.layers[l].inputs);
-        (0..inputs.rows).for_each(|n| self.copy_given_input(l, n, inputs.row_mut(n)));
-        inputs
-    }
-
-    /// The same for one example.
-    pub(in crate::engine::cpu) fn copy_given_input(&self, l: usize, n: usize, to: &mut [f64]) {
-        let Some(below) = l.checked_sub(1) else {
-            return to.iter_mut().enumerate().for_each(|(k, to)| *to = self.batch.forward.get(k, n).to_f64());
-        };
-        let hidden = &self.hidden[below];
-        for (k, to) in to.iter_mut().enumerate() {
-            *to = match &hidden.output {
-                Some(output) => output.get(k, n).to_f64(),
-                // under a fused head only z is there
-                None => self.layers[below].activation.value(hidden.signals.get(k, n).to_f64()),
-            };
-        }
-    }
-
-    /// The signals of some units of layer `l` for one example, after the gradient of the given output.
-    pub(in crate::engine::cpu) fn copy_given_signals(
-        &self,
-        l: usize,
-        n: usize,
-        output: usize,
-        units: Range<usize>,
-        to: &mut [f64],
-    ) {
-        for (unit, to) in units.zip(to) {
-            *to = match self.hidden.get(l) {
-                Some(hidden) => hidden.signals.get(unit, n).to_f64(),
-                None => f64::from(u8::from(unit == output)) * self.scale,
-            };
-        }
-    }
-
-    /// min |z| over the preactivations with a kink, after the scores.
-    pub(in crate::engine::cpu) fn smallest_given(&self) -> f64 {
-        let kinked = self.hidden.iter().zip(&self.layers).filter(|(_, layer)| layer.activation.kink().is_some());
-        let of_layer = |hidden: &Hidden<T>| {
-            let numbers = (0..hidden.signals.rows()).flat_map(|k| (0..self.bound.examples).map(move |n| (k, n)));
-            numbers.map(|(k, n)| hidden.signals.get(k, n).to_f64().abs()).fold(f64::INFINITY, f64::min)
-        };
-        kinked.map(|(hidden, _)| of_layer(hidden)).fold(f64::INFINITY, f64::min)
     }
 }

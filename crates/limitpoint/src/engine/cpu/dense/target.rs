@@ -7,8 +7,8 @@ use pulp::{Simd, WithSimd};
 
 use super::raw::{RawTile, store_tile};
 use super::rounded::is_double;
-use crate::linalg::tile::{Finish, Tile};
-use crate::linalg::{Panels, Real, fetch};
+use crate::linalg::tile::{Corner, Finish, Tile};
+use crate::linalg::{Real, fetch};
 use crate::params::Update;
 
 /// Where the gradient of weights goes, in their order.
@@ -84,16 +84,9 @@ impl Seen {
 
 /// Hands finished gradient tiles to a target whose rows have `cols` entries, `width` of them in a panel.
 pub(super) struct StoreRows<'a, T> {
-    target: Target<'a, T>,
-    cols: usize,
-    width: usize,
-}
-
-impl<'a, T: Real> StoreRows<'a, T> {
-    /// For a product with these columns.
-    pub fn new(target: Target<'a, T>, columns: &Panels<T>) -> Self {
-        Self { target, cols: columns.cols(), width: columns.width() }
-    }
+    pub target: Target<'a, T>,
+    pub cols: usize,
+    pub width: usize,
 }
 
 impl<T: Real> Finish<T> for StoreRows<'_, T> {
@@ -112,23 +105,16 @@ impl<T: Real> Finish<T> for StoreRows<'_, T> {
     }
 
     #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        panel: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
-        let first = panel * self.width;
-        let width = NV * T::lanes::<S>();
-        if let (Target::Gradient(gradient), true) = (self.target, is_double::<T>() && first + width <= self.cols) {
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>) {
+        let (start, width) = (at.row * self.cols + at.column, NV * T::lanes::<S>());
+        if let (Target::Gradient(gradient), true) = (self.target, is_double::<T>() && at.column + width <= self.cols) {
             // SAFETY: rows and columns are inside the gradient, and are this thread's.
-            unsafe { store_tile::<T, S, R, NV>(tile, gradient.add(row * self.cols + first).cast(), self.cols) };
+            unsafe { store_tile::<T, S, R, NV>(tile, gradient.add(start).cast(), self.cols) };
             return;
         }
         let raw = RawTile::<T>::of::<S, R, NV>(tile);
-        let (at, count) = (row * self.cols + first, width.min(self.cols - first));
-        simd.vectorize(Put { target: self.target, raw: &raw, at, rows: R, cols: self.cols, count });
+        let count = width.min(self.cols - at.column);
+        simd.vectorize(Put { target: self.target, raw: &raw, at: start, rows: R, cols: self.cols, count });
     }
 }
 

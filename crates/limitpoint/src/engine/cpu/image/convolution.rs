@@ -6,7 +6,7 @@ use pulp::Arch;
 
 use super::field::Frame;
 use super::meets::{Class, Meeting, backward, classes, forward, meetings};
-use super::products::{Activated, Masked, Run, StoreActivated, StoreMasked, StoreRows};
+use super::products::{Activated, Masked, Run, Sink, StorePixels, StoreRows};
 use crate::engine::cpu::dense::raw::Scratch;
 use crate::engine::cpu::dense::target::Target;
 use crate::linalg::tile::{Begin, Gather, GatheredColumns, Lines};
@@ -161,18 +161,13 @@ impl<T: Real> Conv<T> {
     /// σ(z) of these examples, and z where it is kept.
     pub fn forward(&self, arch: Arch, examples: Range<usize>, input: *const T, to: Activated<T>, waiting: *mut T) {
         let begin = self.place.bias.map_or(Begin::Zeros, |_| Begin::Bias(self.bias.as_ptr()));
-        for class in &self.up {
-            let finish = StoreActivated { to, places: &class.places };
-            class_product(class, &examples, input, &self.weights, begin, waiting, finish).on(arch);
-        }
+        self.up.iter().for_each(|class| class.make(arch, &examples, input, (&self.weights, begin), to, waiting));
     }
 
     /// The signals of the input from those of the output; `to` turns them into those before the activation below.
     pub fn back(&self, arch: Arch, examples: Range<usize>, signals: *const T, to: Masked<T>, waiting: *mut T) {
-        for class in &self.down {
-            let finish = StoreMasked { to, places: &class.places };
-            class_product(class, &examples, signals, &self.turned, Begin::Zeros, waiting, finish).on(arch);
-        }
+        let turned = (&self.turned, Begin::Zeros);
+        self.down.iter().for_each(|class| class.make(arch, &examples, signals, turned, to, waiting));
     }
 
     /// Bytes of the kernel.
@@ -236,15 +231,14 @@ impl<T: Real> Conv<T> {
             let begin = if first == examples.start { Begin::Zeros } else { Begin::Sums(to) };
             for meeting in &self.meetings {
                 let steps = ..meeting.pixels * count;
-                Run {
+                arch.dispatch(Run {
                     rows: rows.start.max(meeting.rows.start)..rows.end.min(meeting.rows.end),
                     a: Gather { source, rows: &self.entries, depth: &meeting.patches[steps] },
                     b: GatheredColumns::at(start, &meeting.places[steps], stride),
                     begin,
                     waiting,
                     finish: StoreRows(to),
-                }
-                .on(arch);
+                });
             }
         }
     }
@@ -310,22 +304,24 @@ impl<T: Real> Conv<T> {
     }
 }
 
-/// The pixels of a class in these examples from those in `source` that they meet.
-fn class_product<'a, T: Real, F>(
-    class: &'a Class,
-    examples: &Range<usize>,
-    source: *const T,
-    weights: &'a Panels<T>,
-    begin: Begin<T>,
-    waiting: *mut T,
-    finish: F,
-) -> Run<'a, T, F> {
-    Run {
-        rows: examples.start * class.pixels..examples.end * class.pixels,
-        a: Gather { source, rows: &class.rows, depth: &class.depth },
-        b: GatheredColumns::rows_of(weights, &class.weights),
-        begin,
-        waiting,
-        finish,
+impl Class {
+    /// The pixels of these examples from those in `source` that they meet.
+    fn make<T: Real>(
+        &self,
+        arch: Arch,
+        examples: &Range<usize>,
+        source: *const T,
+        (weights, begin): (&Panels<T>, Begin<T>),
+        to: impl Sink<T>,
+        waiting: *mut T,
+    ) {
+        arch.dispatch(Run {
+            rows: examples.start * self.pixels..examples.end * self.pixels,
+            a: Gather { source, rows: &self.rows, depth: &self.depth },
+            b: GatheredColumns::rows_of(weights, &self.weights),
+            begin,
+            waiting,
+            finish: StorePixels { to, places: &self.places },
+        });
     }
 }

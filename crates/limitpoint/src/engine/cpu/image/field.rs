@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::engine::cpu::dense::raw::{RawPanels, turn};
-use crate::linalg::{Aligned, Real, lanes};
+use crate::linalg::{Aligned, Real, by_panels, lanes};
 
 /// Where the numbers of a batch of images lie: `((n · rows + y) · columns + x) · stride + c`, with zeros above, below, to
 /// the left and to the right of every image.
@@ -29,11 +29,6 @@ impl Frame {
         Self { stride: channels.next_multiple_of(lanes::<T>()), ..Self::close(channels, sides) }
     }
 
-    /// The same with at least these zeros around.
-    pub fn with_zeros(self, zeros: [usize; 4]) -> Self {
-        Self { zeros: std::array::from_fn(|side| self.zeros[side].max(zeros[side])), ..self }
-    }
-
     pub fn pixels(&self) -> usize {
         self.height * self.width
     }
@@ -57,13 +52,7 @@ impl Frame {
 
     /// The first number of every pixel of `examples` images, in order.
     pub fn places(&self, examples: usize) -> Vec<u32> {
-        let mut places = Vec::with_capacity(examples * self.pixels());
-        for example in 0..examples {
-            for y in 0..self.height {
-                places.extend((0..self.width).map(|x| self.at(example, y as isize, x as isize) as u32));
-            }
-        }
-        places
+        (0..examples * self.pixels()).map(|at| self.pixel(at / self.pixels(), at % self.pixels()) as u32).collect()
     }
 
     /// Writes an image, channel by channel in `from`, where it belongs.
@@ -83,7 +72,7 @@ impl Frame {
     }
 
     /// The first number of a pixel, counted row by row.
-    fn pixel(&self, example: usize, pixel: usize) -> usize {
+    pub fn pixel(&self, example: usize, pixel: usize) -> usize {
         self.at(example, (pixel / self.width) as isize, (pixel % self.width) as isize)
     }
 
@@ -112,17 +101,13 @@ impl Frame {
     /// # Safety
     /// As there; nobody else touches these images.
     pub unsafe fn take_features<T: Real>(&self, from: RawPanels<T>, examples: Range<usize>, images: *mut T) {
-        let mut first = examples.start;
-        while first < examples.end {
-            let (panel, at) = (first / from.width, first % from.width);
-            let count = (from.width - at).min(examples.end - first);
+        for own in by_panels(examples, from.width) {
             for pixel in 0..self.pixels() {
-                let start = from.at(panel, pixel).wrapping_add(at);
-                let there = images.wrapping_add(self.pixel(first, pixel));
+                let start = from.at(own.start / from.width, pixel).wrapping_add(own.start % from.width);
+                let there = images.wrapping_add(self.pixel(own.start, pixel));
                 // SAFETY: channels of one pixel in some examples of one panel.
-                unsafe { turn(start, self.pixels() * from.width, there, self.len(), self.channels, count) };
+                unsafe { turn(start, self.pixels() * from.width, there, self.len(), self.channels, own.len()) };
             }
-            first += count;
         }
     }
 

@@ -1,4 +1,4 @@
-//! The Gram matrix of per-example gradients, layer by layer, without the gradients of all parameters.
+//! Gradients example by example, and their Gram matrix, layer by layer, without the gradients of all parameters.
 //!
 //! With patches x and signals δ at the pixels of an example (a dense layer has one pixel), a layer's gradient is
 //! ∇W = Σ_p δ_p x_pᵀ, and its part of the Gram matrix is formed in one of two ways:
@@ -13,7 +13,8 @@
 
 use std::ops::Range;
 
-use super::{ImageNetwork, Node};
+use super::ImageNetwork;
+use crate::engine::{Kinks, Tangents};
 use crate::linalg::{Matrix, Real, dot, matmul_nt, matmul_tn};
 
 /// Numbers that jobs of one pass may hold: 256 MiB.
@@ -63,7 +64,7 @@ struct Store {
 impl<T: Real> ImageNetwork<T> {
     /// All trained layers, cut into jobs that are no larger than the budget where they can be.
     fn jobs(&self) -> Vec<Job> {
-        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
+        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
         let mut jobs = Vec::new();
         let mut push = |layer, pixels: usize, inputs: usize, bias: bool, channels: usize| {
             let inputs = inputs + usize::from(bias);
@@ -77,17 +78,9 @@ impl<T: Real> ImageNetwork<T> {
             }
         };
         for (l, link) in self.links.iter().enumerate() {
-            if let Node::Conv(conv) = &link.node
-                && !conv.place.frozen
-            {
-                push(
-                    Layer::Image(l),
-                    conv.output.pixels(),
-                    self.patch_length(l),
-                    conv.place.bias.is_some(),
-                    conv.output.channels,
-                );
-            }
+            let Some(conv) = link.trained() else { continue };
+            let (image, bias) = (&conv.output, conv.place.bias.is_some());
+            push(Layer::Image(l), image.pixels(), self.patch_length(l), bias, image.channels);
         }
         for (l, stage) in self.tail.stages().iter().enumerate().filter(|(_, stage)| !stage.frozen) {
             push(Layer::Dense(l), 1, stage.inputs, stage.bias.is_some(), stage.outputs);
@@ -99,7 +92,7 @@ impl<T: Real> ImageNetwork<T> {
     fn passes(&self) -> Vec<Vec<Job>> {
         let (mut passes, mut used): (Vec<Vec<Job>>, usize) = (Vec::new(), 0);
         for job in self.jobs() {
-            let numbers = job.numbers(self.rows.len(), self.bound.outputs);
+            let numbers = job.numbers(self.bound.examples, self.bound.outputs);
             match passes.last_mut() {
                 Some(last) if used.saturating_add(numbers) <= BUDGET => {
                     used += numbers;
@@ -113,19 +106,37 @@ impl<T: Real> ImageNetwork<T> {
         }
         passes
     }
+}
 
-    /// Bytes that [`ImageNetwork::layerwise_gram`] takes.
-    pub(super) fn bytes_of_gram(&self) -> u128 {
-        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
+impl<T: Real> Tangents for ImageNetwork<T> {
+    fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
+        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
+        let mut gradients = Matrix::zeros(examples, params.len());
+        let mut cotangent = vec![0.0; outputs];
+        cotangent[output] = 1.0;
+        self.pack(params.into());
+        let weighed = self.weighed_examples();
+        for n in (0..examples).filter(|n| !weighed.contains(n)) {
+            self.up(params.into(), n..n + 1);
+            self.down(params.into(), &cotangent, gradients.row_mut(n));
+        }
+        for n in weighed {
+            self.plain_gradient(params, n, &cotangent, gradients.row_mut(n));
+        }
+        self.held = None;
+        gradients
+    }
+
+    fn gram_bytes(&self) -> u128 {
+        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
         let held = |pass: &Vec<Job>| pass.iter().map(|job| job.numbers(examples, outputs) as u128).sum::<u128>();
         let most = self.passes().iter().map(held).max().unwrap_or(0);
         let gram = crate::memory::bytes(&[examples * outputs, examples * outputs + BLOCK], 8);
         gram.saturating_add(most.saturating_add(self.bound.layout.len() as u128).saturating_mul(8))
     }
 
-    /// ⟨∇Φ_c(xₙ), ∇Φ_d(xₘ)⟩ at row n·outputs + c and column m·outputs + d.
-    pub(super) fn layerwise_gram(&mut self, params: &[f64]) -> Matrix {
-        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
+    fn gradient_gram(&mut self, params: &[f64]) -> Matrix {
+        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
         let mut gram = Matrix::zeros(examples * outputs, examples * outputs);
         let mut unused = vec![0.0; params.len()];
         self.pack(params.into());
@@ -142,7 +153,12 @@ impl<T: Real> ImageNetwork<T> {
                             range.clone().for_each(|n| store.take_patches(self, n, n - range.start));
                         });
                     }
-                    let inputs = self.dense_inputs(&stores);
+                    // of the dense layers that go by rows, before their signals are made
+                    let dense_input = |store: &Store| match store.job.layer {
+                        Layer::Dense(l) if !store.job.by_patches => Some(self.tail.layer_input(l)),
+                        _ => None,
+                    };
+                    let inputs: Vec<Option<Matrix>> = stores.iter().map(dense_input).collect();
                     cotangent.fill(0.0);
                     cotangent.iter_mut().skip(output).step_by(outputs).for_each(|c| *c = 1.0);
                     self.pull_signals(params.into(), &cotangent, &mut unused);
@@ -153,7 +169,9 @@ impl<T: Real> ImageNetwork<T> {
                     }
                 }
             }
-            stores.iter().for_each(|store| store.add_to(&mut gram, outputs));
+            for store in &stores {
+                if store.job.by_patches { store.add_patches(&mut gram, outputs) } else { store.add_rows(&mut gram) }
+            }
         }
         for i in 0..gram.rows {
             (0..i).for_each(|j| gram[(j, i)] = gram[(i, j)]);
@@ -162,13 +180,8 @@ impl<T: Real> ImageNetwork<T> {
         gram
     }
 
-    /// The inputs of the dense layers that go by rows, before their signals are made.
-    fn dense_inputs(&self, stores: &[Store]) -> Vec<Option<Matrix>> {
-        let input = |store: &Store| match store.job.layer {
-            Layer::Dense(l) if !store.job.by_patches => Some(self.tail.given_input(l)),
-            _ => None,
-        };
-        stores.iter().map(input).collect()
+    fn kinks(&mut self) -> Option<&mut dyn Kinks> {
+        Some(self)
     }
 }
 
@@ -187,12 +200,11 @@ impl Store {
         let own = &mut self.patches[n * pixels * inputs..(n + 1) * pixels * inputs];
         match layer {
             Layer::Image(l) => {
-                let width = network.links[l].frame.width;
                 for (pixel, to) in own.chunks_exact_mut(inputs).enumerate() {
-                    network.patch(l, here, [pixel / width, pixel % width], &mut to[..inputs - usize::from(bias)]);
+                    network.patch(l, here, pixel, &mut to[..inputs - usize::from(bias)]);
                 }
             }
-            Layer::Dense(l) => network.tail.copy_given_input(l, here, &mut own[..inputs - usize::from(bias)]),
+            Layer::Dense(l) => network.tail.copy_layer_input(l, here, &mut own[..inputs - usize::from(bias)]),
         }
         if bias {
             own.iter_mut().skip(inputs - 1).step_by(inputs).for_each(|one| *one = 1.0);
@@ -214,13 +226,11 @@ impl Store {
             Layer::Image(l) => {
                 let link = &network.links[l];
                 for (pixel, to) in signals.chunks_exact_mut(width).enumerate() {
-                    let (y, x) = (pixel / link.frame.width, pixel % link.frame.width);
-                    let from = link.frame.at(here, y as isize, x as isize);
-                    let values = &link.signals[from + channels.start..from + channels.end];
+                    let values = &link.signals[link.frame.pixel(here, pixel)..][channels.clone()];
                     to.iter_mut().zip(values).for_each(|(to, value)| *to = value.to_f64());
                 }
             }
-            Layer::Dense(l) => network.tail.copy_given_signals(l, here, output, channels.clone(), &mut signals),
+            Layer::Dense(l) => network.tail.copy_signals(l, here, output, channels.clone(), &mut signals),
         }
         if by_patches {
             let at = (n * outputs + output) * pixels * width;
@@ -233,21 +243,13 @@ impl Store {
                     self.patches[inputs - 1] = 1.0;
                 }
             }
-            _ => self.take_patches_of_one(network, here),
+            _ => self.take_patches(network, 0, here),
         }
         let at = (n * outputs + output) * width * inputs;
         matmul_tn(&mut self.rows[at..at + width * inputs], &signals, &self.patches, width, pixels, inputs);
     }
 
-    fn take_patches_of_one<T: Real>(&mut self, network: &ImageNetwork<T>, here: usize) {
-        self.take_patches(network, 0, here);
-    }
-
     /// Adds what was collected to the lower half of the Gram matrix.
-    fn add_to(&self, gram: &mut Matrix, outputs: usize) {
-        if self.job.by_patches { self.add_patches(gram, outputs) } else { self.add_rows(gram) }
-    }
-
     fn add_rows(&self, gram: &mut Matrix) {
         let (count, length) = (gram.rows, self.job.channels.len() * self.job.inputs);
         let mut products = vec![0.0; BLOCK.min(count) * count];
@@ -262,6 +264,7 @@ impl Store {
         }
     }
 
+    /// The same by patches.
     fn add_patches(&self, gram: &mut Matrix, outputs: usize) {
         let Job { pixels, inputs, .. } = self.job;
         let (width, examples) = (self.job.channels.len(), gram.rows / outputs);

@@ -1,8 +1,8 @@
-//! Looking into a network of images: gradients example by example, slopes at kinks, the nearest kink.
+//! Looking into a network of images: slopes at kinks, the nearest kink, what a kernel sees.
 
 use super::{ImageNetwork, Node, tells_its_slope};
-use crate::engine::{Evaluator, Kinks, Tangents};
-use crate::linalg::{Matrix, Real};
+use crate::engine::Evaluator;
+use crate::linalg::Real;
 use crate::params::At;
 
 /// Examples whose preactivations are looked at together.
@@ -10,7 +10,7 @@ const AT_ONCE: usize = 64;
 
 impl<T: Real> ImageNetwork<T> {
     /// The examples whose slopes are set.
-    fn weighed_examples(&self) -> Vec<usize> {
+    pub(super) fn weighed_examples(&self) -> Vec<usize> {
         (0..self.weighed.len()).filter(|n| !self.weighed[*n].is_empty()).collect()
     }
 
@@ -36,14 +36,14 @@ impl<T: Real> ImageNetwork<T> {
             self.links[*l].z = Some(self.links[*l].frame.room(few));
         }
         self.pack(params.into());
-        let (mut smallest, examples) = (f64::INFINITY, self.rows.len());
+        let (mut smallest, examples) = (f64::INFINITY, self.bound.examples);
         for first in (0..examples).step_by(few) {
             let range = first..(first + few).min(examples);
             self.up(params.into(), range.clone());
             for l in (0..self.links.len()).filter(|l| self.links[*l].activation.kink().is_some()) {
                 smallest = smallest.min(self.smallest_of(l, range.len()));
             }
-            smallest = smallest.min(self.tail.smallest_given());
+            smallest = smallest.min(self.tail.smallest_signal(range.len()));
         }
         for l in kept {
             self.links[l].z = None;
@@ -56,26 +56,21 @@ impl<T: Real> ImageNetwork<T> {
     fn smallest_of(&self, l: usize, examples: usize) -> f64 {
         let Some(z) = &self.links[l].z else { return f64::INFINITY };
         let (frame, mut smallest) = (self.links[l].frame, f64::INFINITY);
-        for n in 0..examples {
-            for y in 0..frame.height {
-                for x in 0..frame.width {
-                    let place = frame.at(n, y as isize, x as isize);
-                    let pixel = z[place..place + frame.channels].iter().map(|z| z.to_f64().abs());
-                    let least = pixel.fold(f64::INFINITY, f64::min);
-                    if least < smallest && !(least == 0.0 && self.never_moves(l, n, [y, x])) {
-                        smallest = least;
-                    }
-                }
+        for (n, pixel) in (0..examples).flat_map(|n| (0..frame.pixels()).map(move |pixel| (n, pixel))) {
+            let channels = &z[frame.pixel(n, pixel)..][..frame.channels];
+            let least = channels.iter().map(|z| z.to_f64().abs()).fold(f64::INFINITY, f64::min);
+            if least < smallest && !(least == 0.0 && self.never_moves(l, n, pixel)) {
+                smallest = least;
             }
         }
         smallest
     }
 
     /// Whether a kernel without biases sees nothing but zeros at this pixel.
-    fn never_moves(&self, l: usize, n: usize, [y, x]: [usize; 2]) -> bool {
+    fn never_moves(&self, l: usize, n: usize, pixel: usize) -> bool {
         let Node::Conv(conv) = &self.links[l].node else { return false };
         let mut patch = vec![0.0; self.patch_length(l)];
-        self.patch(l, n, [y, x], &mut patch);
+        self.patch(l, n, pixel, &mut patch);
         conv.place.bias.is_none() && patch.iter().all(|x| *x == 0.0)
     }
 
@@ -88,48 +83,16 @@ impl<T: Real> ImageNetwork<T> {
     }
 
     /// The patch that convolution `l` sees at an output pixel of an example that is there, by (i, j, c).
-    pub(super) fn patch(&self, l: usize, n: usize, [y, x]: [usize; 2], to: &mut [f64]) {
+    pub(super) fn patch(&self, l: usize, n: usize, pixel: usize, to: &mut [f64]) {
         let Node::Conv(conv) = &self.links[l].node else { return };
         let input = if l > 0 { &self.links[l - 1].output } else { &self.input };
         let (window, frame) = (&conv.window, &conv.input);
         let corner = |side: usize, at: usize| (at * window.stride) as isize - window.zeros[side] as isize;
-        let start = frame.at(n, corner(0, y), corner(1, x));
+        let start = frame.at(n, corner(0, pixel / conv.output.width), corner(1, pixel % conv.output.width));
         let entries = (0..window.size[0]).flat_map(|i| (0..window.size[1]).map(move |j| (i, j)));
         for ((i, j), to) in entries.zip(to.chunks_exact_mut(frame.channels)) {
             let from = start + i * frame.row() + j * frame.stride;
             to.iter_mut().zip(&input[from..]).for_each(|(to, value)| *to = value.to_f64());
         }
-    }
-}
-
-impl<T: Real> Tangents for ImageNetwork<T> {
-    fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
-        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
-        let mut gradients = Matrix::zeros(examples, params.len());
-        let mut cotangent = vec![0.0; outputs];
-        cotangent[output] = 1.0;
-        self.pack(params.into());
-        let weighed = self.weighed_examples();
-        for n in (0..examples).filter(|n| !weighed.contains(n)) {
-            self.up(params.into(), n..n + 1);
-            self.down(params.into(), &cotangent, gradients.row_mut(n));
-        }
-        for n in weighed {
-            self.plain_gradient(params, n, &cotangent, gradients.row_mut(n));
-        }
-        self.held = None;
-        gradients
-    }
-
-    fn gradient_gram(&mut self, params: &[f64]) -> Matrix {
-        self.layerwise_gram(params)
-    }
-
-    fn gram_bytes(&self) -> u128 {
-        self.bytes_of_gram()
-    }
-
-    fn kinks(&mut self) -> Option<&mut dyn Kinks> {
-        Some(self)
     }
 }

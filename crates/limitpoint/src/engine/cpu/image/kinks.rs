@@ -22,7 +22,7 @@ type Reach = Vec<f64>;
 impl<T: Real> ImageNetwork<T> {
     /// Example `n` of those in use, as the network rounds it.
     pub(super) fn image(&self, n: usize) -> Vec<f64> {
-        self.source.row(self.rows[n]).iter().map(|x| T::from_f64(*x).to_f64()).collect()
+        self.examples.row(n).iter().map(|x| T::from_f64(*x).to_f64()).collect()
     }
 
     /// The kinks of one example within reach of a step of length `radius`.
@@ -163,7 +163,7 @@ impl<T: Real> Kinks for ImageNetwork<T> {
     fn near(&mut self, params: &[f64], radius: f64) -> Vec<Kink> {
         self.score(params.into());
         let find = |n| self.kinks_of(&self.plain.forward(params, self.image(n)), radius, n);
-        let mut kinks: Vec<Kink> = (0..self.rows.len()).flat_map(find).collect();
+        let mut kinks: Vec<Kink> = (0..self.bound.examples).flat_map(find).collect();
         kinks.sort_by_key(|kink| (kink.layer, kink.example, kink.unit));
         kinks
     }
@@ -183,10 +183,10 @@ impl<T: Real> Kinks for ImageNetwork<T> {
 
     fn weigh(&mut self, kinks: &[(Kink, f64)]) {
         self.weighed.iter_mut().for_each(Vec::clear);
-        self.weighed.resize(self.rows.len(), Vec::new());
+        self.weighed.resize(self.bound.examples, Vec::new());
         for one in kinks {
             let of_stage = |step: &&Step| (step.stage..=step.last_stage()).contains(&one.0.layer);
-            let inside = self.plain.steps.iter().any(|step| of_stage(&step)) && one.0.example < self.rows.len();
+            let inside = self.plain.steps.iter().any(|step| of_stage(&step)) && one.0.example < self.bound.examples;
             assert!(inside, "a kink of another batch or network");
             self.weighed[one.0.example].push(weighed(one));
         }

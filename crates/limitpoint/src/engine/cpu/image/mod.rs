@@ -18,7 +18,6 @@ mod plain;
 mod pool;
 mod products;
 mod stages;
-mod step;
 #[cfg(test)]
 mod tests;
 
@@ -35,10 +34,10 @@ use self::plain::{Plain, Weighed};
 use self::pool::{PoolMap, Slopes};
 use self::products::{Activated, Masked, waiting_length};
 use self::stages::{Stage, passes, stages};
-use super::DenseNetwork;
 use super::dense::make_shared;
 use super::dense::raw::RawPanels;
-use super::dense::target::Target;
+use super::dense::target::{Seen, Step, Target};
+use super::{Chosen, DenseNetwork, clear_frozen};
 use crate::engine::{Bound, Evaluator, Tangents};
 use crate::linalg::{Aligned, Panels, Real, SharedMatrix, SharedSlice, Team};
 use crate::models::{Activation, Architecture, ModelError};
@@ -86,9 +85,7 @@ pub struct ImageNetwork<T: Real> {
     bound: Bound,
     team: Arc<Team>,
     arch: Arch,
-    source: SharedMatrix,
-    /// The examples in use.
-    rows: Vec<usize>,
+    examples: Chosen,
     frame: Frame,
     input: Aligned<T>,
     links: Vec<Link<T>>,
@@ -134,7 +131,7 @@ impl<T: Real> ImageNetwork<T> {
         let mut frames = vec![Frame::close(channels, sides)];
         for (l, draft) in layers.iter().enumerate() {
             if draft.place.is_some() {
-                frames[l] = frames[l].with_zeros(Conv::<T>::zeros_before(&draft.window));
+                frames[l].zeros = Conv::<T>::zeros_before(&draft.window);
             }
             frames.push(Frame::padded::<T>(draft.channels, draft.window.after));
         }
@@ -163,8 +160,7 @@ impl<T: Real> ImageNetwork<T> {
             links,
             bound: Bound::new(architecture, inputs.rows()),
             arch: Arch::new(),
-            source: inputs.clone(),
-            rows: (0..inputs.rows()).collect(),
+            examples: Chosen::all(inputs),
             input: frames[0].room(piece),
             frame: frames[0],
             tail: DenseNetwork::tail(&tail, piece, &team)?,
@@ -178,6 +174,11 @@ impl<T: Real> ImageNetwork<T> {
             plain: Plain::of(architecture)?,
             weighed: Vec::new(),
         })
+    }
+
+    /// Whether slopes are set at kinks.
+    fn has_weighed(&self) -> bool {
+        self.weighed.iter().any(|slopes| !slopes.is_empty())
     }
 
     /// The parameters of the tail.
@@ -204,7 +205,7 @@ impl<T: Real> ImageNetwork<T> {
         let (count, frame, arch) = (examples.len(), self.frame, self.arch);
         let (links, stages) = (&self.links, &self.stages);
         let input = SharedSlice::new(&mut self.input);
-        let (rows, source) = (&self.rows[examples.clone()], &self.source);
+        let (first, chosen) = (examples.start, &self.examples);
         let waiting = SharedSlice::new(&mut self.waiting);
         let team = &self.team;
         team.run(|worker| {
@@ -212,7 +213,7 @@ impl<T: Real> ImageNetwork<T> {
             for (own, layers) in passes(team.share(worker, count), stages) {
                 if layers.start == 0 {
                     // SAFETY: this worker's examples.
-                    own.clone().for_each(|n| unsafe { frame.load(n, source.row(rows[n]), input.pointer()) });
+                    own.clone().for_each(|n| unsafe { frame.load(n, chosen.row(first + n), input.pointer()) });
                 }
                 for l in layers {
                     let below = if l > 0 { links[l - 1].output.as_ptr() } else { input.pointer().cast_const() };
@@ -322,33 +323,25 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
     }
 
     fn select(&mut self, rows: Option<&[usize]>) {
-        self.rows.clear();
-        match rows {
-            Some(rows) => self.rows.extend_from_slice(rows),
-            None => self.rows.extend(0..self.source.rows()),
-        }
-        self.bound.resize(self.rows.len());
+        self.examples.select(rows, &mut self.bound);
         self.weighed.clear();
         self.held = None;
     }
 
     fn score(&mut self, at: At<'_>) {
         self.pack(at);
-        for first in (0..self.rows.len()).step_by(self.piece) {
-            self.up(at, first..(first + self.piece).min(self.rows.len()));
+        for first in (0..self.bound.examples).step_by(self.piece) {
+            self.up(at, first..(first + self.piece).min(self.bound.examples));
         }
     }
 
     fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
-        if self.weighed.iter().any(|slopes| !slopes.is_empty()) {
+        if self.has_weighed() {
             return self.pull_back_weighed(at, cotangent, gradient);
         }
-        let (examples, outputs) = (self.rows.len(), self.bound.outputs);
+        let (examples, outputs) = (self.bound.examples, self.bound.outputs);
         assert_eq!(cotangent.len(), examples * outputs, "one cotangent per score");
-        assert_eq!(gradient.len(), at.entries().len(), "a gradient is as long as the parameters");
-        for block in self.bound.layout.blocks().iter().filter(|block| block.frozen) {
-            gradient[block.range()].fill(0.0);
-        }
+        clear_frozen(&self.bound.layout, gradient);
         if self.held == Some(0..examples) {
             return self.down(at, cotangent, gradient);
         }
@@ -365,12 +358,24 @@ impl<T: Real> Evaluator for ImageNetwork<T> {
     }
 
     fn step(&mut self, params: &mut Parameters, cotangent: &[f64], update: Update, scratch: &mut [f64]) -> bool {
-        if self.can_step_in_one_pass() {
-            return self.step_in_one_pass(params, cotangent, update, scratch);
+        let examples = self.bound.examples;
+        if self.held != Some(0..examples) || self.has_weighed() {
+            self.pull_back(At::from(&*params), cotangent, scratch);
+            make_shared(&self.team, params.write(), update, scratch);
+            return scratch.iter().any(|g| *g != 0.0);
         }
-        self.pull_back(At::from(&*params), cotangent, scratch);
-        make_shared(&self.team, params.write(), update, scratch);
-        scratch.iter().any(|g| *g != 0.0)
+        assert_eq!(cotangent.len(), examples * self.bound.outputs, "one cotangent per score");
+        clear_frozen(&self.bound.layout, scratch);
+        // weights move while their gradient is made or put in order: it is neither written down nor read again, and the
+        // copies of dense weights in single precision move with them
+        let (images, dense) = params.write().split_at_mut(self.dense);
+        let moved = self.tail.step_given(dense, cotangent, update, &mut scratch[self.dense..], &mut self.below);
+        self.pull_image_signals(examples);
+        let seen = Seen::default();
+        self.gather(examples, Target::Step(Step { weights: images.as_mut_ptr(), update, seen: &seen, copy: None }));
+        self.tail.moved_to(params.version());
+        self.held = None;
+        moved || seen.any()
     }
 
     fn tangents(&mut self) -> Option<&mut dyn Tangents> {

@@ -5,8 +5,8 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::field::Frame;
-use super::products::{Activated, Masked};
-use crate::engine::cpu::dense::curves::{Curve, with_curve};
+use super::products::{Activated, Masked, Sink};
+use crate::engine::cpu::dense::curves::with_curve;
 use crate::linalg::Real;
 use crate::models::{Activation, Pooling, Window};
 
@@ -113,10 +113,7 @@ impl<T: Real> WithSimd for Up<'_, T> {
                             if pool.pooling == Pooling::Average {
                                 z = T::mul(simd, share, z);
                             }
-                            if let Some(kept) = to.z {
-                                T::store::<S>(kept.add(place + c), z);
-                            }
-                            T::store::<S>(to.output.add(place + c), curve.value::<T, S>(simd, z));
+                            to.put::<S, _>(simd, curve, place + c, z);
                         }
                     }
                 },
@@ -182,13 +179,11 @@ impl<T: Real> WithSimd for Down<'_, T> {
                                     } else {
                                         T::mul(simd, share, left)
                                     };
+                                    if apart {
+                                        return to.put::<S, _>(simd, curve, from + offset, part);
+                                    }
                                     let there = to.signals.add(from + offset);
-                                    let sum = if apart {
-                                        curve.slope_times::<T, S>(simd, T::load::<S>(to.at.add(from + offset)), part)
-                                    } else {
-                                        T::add(simd, T::load::<S>(there), part)
-                                    };
-                                    T::store::<S>(there, sum);
+                                    T::store::<S>(there, T::add(simd, T::load::<S>(there), part));
                                 },
                             );
                         }
@@ -223,11 +218,7 @@ impl<T: Real> WithSimd for Slopes<'_, T> {
                     let start = frame.at(n, y as isize, 0);
                     for at in (start..start + frame.width * frame.stride).step_by(T::lanes::<S>()) {
                         // SAFETY: pixels of frames that the buffers were made for, whole registers each.
-                        unsafe {
-                            let there = to.signals.add(at);
-                            let z = T::load::<S>(to.at.add(at));
-                            T::store::<S>(there, curve.slope_times::<T, S>(simd, z, T::load::<S>(there)));
-                        }
+                        unsafe { to.put::<S, _>(simd, curve, at, T::load::<S>(to.signals.add(at))) };
                     }
                 }
             }

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use crate::engine::cpu::dense::curves::{Curve, with_curve};
-use crate::linalg::tile::{Begin, FinishRows, Gather, GatheredColumns, Lines, Tile, gathered};
+use crate::linalg::tile::{Begin, Corner, Finish, Gather, GatheredColumns, Lines, Tile, gathered};
 use crate::linalg::{PANEL_VECTORS, Real, lanes};
 use crate::models::Activation;
 
@@ -33,6 +33,50 @@ pub(super) struct Masked<T> {
     pub signals: *mut T,
 }
 
+/// What takes the registers of pixels.
+pub(super) trait Sink<T: Real>: Copy {
+    /// What it needs to know of the layer.
+    fn activation(self) -> Activation;
+
+    /// Takes the register that lies at `at`.
+    ///
+    /// # Safety
+    /// It must lie inside the images, and no other thread may touch it.
+    unsafe fn put<S: Simd, C: Curve>(self, simd: S, curve: C, at: usize, register: T::Vector<S>);
+}
+
+impl<T: Real> Sink<T> for Activated<T> {
+    fn activation(self) -> Activation {
+        self.activation
+    }
+
+    #[inline(always)]
+    unsafe fn put<S: Simd, C: Curve>(self, simd: S, curve: C, at: usize, z: T::Vector<S>) {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            if let Some(kept) = self.z {
+                T::store::<S>(kept.add(at), z);
+            }
+            T::store::<S>(self.output.add(at), curve.value::<T, S>(simd, z));
+        }
+    }
+}
+
+impl<T: Real> Sink<T> for Masked<T> {
+    fn activation(self) -> Activation {
+        self.activation
+    }
+
+    #[inline(always)]
+    unsafe fn put<S: Simd, C: Curve>(self, simd: S, curve: C, at: usize, signal: T::Vector<S>) {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            let z = T::load::<S>(self.at.add(at));
+            T::store::<S>(self.signals.add(at), curve.slope_times::<T, S>(simd, z, signal));
+        }
+    }
+}
+
 /// A gathered product on whatever registers the machine has.
 pub(super) struct Run<'a, T: Real, F> {
     pub rows: Range<usize>,
@@ -43,14 +87,7 @@ pub(super) struct Run<'a, T: Real, F> {
     pub finish: F,
 }
 
-impl<T: Real, F: FinishRows<T>> Run<'_, T, F> {
-    /// Makes it.
-    pub fn on(self, arch: Arch) {
-        arch.dispatch(self);
-    }
-}
-
-impl<T: Real, F: FinishRows<T>> WithSimd for Run<'_, T, F> {
+impl<T: Real, F: Finish<T>> WithSimd for Run<'_, T, F> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
@@ -62,84 +99,24 @@ impl<T: Real, F: FinishRows<T>> WithSimd for Run<'_, T, F> {
     }
 }
 
-/// Calls `put` with every register of a tile and where it lies, from column `first` on of the pixels at these places.
-#[inline(always)]
-fn each_register<T: Real, S: Simd, const R: usize, const NV: usize>(
-    tile: Tile<T, S, R, NV>,
-    first: usize,
-    places: &[u32],
-    put: impl Fn(usize, T::Vector<S>),
-) {
-    for (registers, place) in tile.iter().zip(places) {
-        let start = *place as usize + first;
-        for (v, register) in registers.iter().enumerate() {
-            put(start + v * T::lanes::<S>(), *register);
-        }
-    }
-}
-
-/// Preactivations of pixels.
-pub(super) struct StoreActivated<'a, T> {
-    pub to: Activated<T>,
+/// Pixels at these places.
+pub(super) struct StorePixels<'a, P> {
+    pub to: P,
     pub places: &'a [u32],
 }
 
-impl<T: Real> FinishRows<T> for StoreActivated<'_, T> {
+impl<T: Real, P: Sink<T>> Finish<T> for StorePixels<'_, P> {
     #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        first: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
-        let (to, places) = (self.to, &self.places[row..row + R]);
-        with_curve!(to.activation, |curve| {
-            each_register::<T, S, R, NV>(
-                tile,
-                first,
-                places,
-                #[inline(always)]
-                // SAFETY: a pixel is whole registers.
-                |at, z| unsafe {
-                    if let Some(kept) = to.z {
-                        T::store::<S>(kept.add(at), z);
-                    }
-                    T::store::<S>(to.output.add(at), curve.value::<T, S>(simd, z));
-                },
-            );
-        });
-    }
-}
-
-/// Signals of pixels.
-pub(super) struct StoreMasked<'a, T> {
-    pub to: Masked<T>,
-    pub places: &'a [u32],
-}
-
-impl<T: Real> FinishRows<T> for StoreMasked<'_, T> {
-    #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        simd: S,
-        row: usize,
-        first: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
-        let (to, places) = (self.to, &self.places[row..row + R]);
-        with_curve!(to.activation, |curve| {
-            each_register::<T, S, R, NV>(
-                tile,
-                first,
-                places,
-                #[inline(always)]
-                // SAFETY: a pixel is whole registers.
-                |at, signal| unsafe {
-                    let z = T::load::<S>(to.at.add(at));
-                    T::store::<S>(to.signals.add(at), curve.slope_times::<T, S>(simd, z, signal));
-                },
-            );
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>) {
+        let (to, places) = (self.to, &self.places[at.row..at.row + R]);
+        with_curve!(to.activation(), |curve| {
+            for (registers, place) in tile.iter().zip(places) {
+                for (v, register) in registers.iter().enumerate() {
+                    let start = *place as usize + at.column;
+                    // SAFETY: a pixel is whole registers.
+                    unsafe { to.put::<S, _>(simd, curve, start + v * T::lanes::<S>(), *register) };
+                }
+            }
         });
     }
 }
@@ -147,19 +124,13 @@ impl<T: Real> FinishRows<T> for StoreMasked<'_, T> {
 /// Rows of a gradient.
 pub(super) struct StoreRows<T>(pub Lines<T>);
 
-impl<T: Real> FinishRows<T> for StoreRows<T> {
+impl<T: Real> Finish<T> for StoreRows<T> {
     #[inline(always)]
-    fn finish<S: Simd, const R: usize, const NV: usize>(
-        &mut self,
-        _: S,
-        row: usize,
-        first: usize,
-        tile: Tile<T, S, R, NV>,
-    ) {
+    fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, _: S, at: Corner, tile: Tile<T, S, R, NV>) {
         for (r, registers) in tile.iter().enumerate() {
             for (v, sum) in registers.iter().enumerate() {
                 // SAFETY: the gradient has these rows of whole registers.
-                unsafe { T::store::<S>(self.0.at(row + r, first + v * T::lanes::<S>()), *sum) };
+                unsafe { T::store::<S>(self.0.at(at.row + r, at.column + v * T::lanes::<S>()), *sum) };
             }
         }
     }

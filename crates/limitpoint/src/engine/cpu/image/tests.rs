@@ -1,6 +1,7 @@
 //! Laws of image networks, over random architectures.
 
-use crate::engine::{Compute, Forward, Precision, Tangents, cpu::Cpu};
+use crate::engine::cpu::{Cpu, tests::gradient};
+use crate::engine::{Compute, Forward, Precision, Tangents};
 use crate::linalg::{Matrix, dot};
 use crate::models::{Activation, Architecture, Convolution, Layer, Padding, Pool, Pooling, Shape};
 use crate::numeric::{RandomStream, Streams};
@@ -67,12 +68,6 @@ fn cases() -> impl Iterator<Item = (Architecture, Matrix, Vec<f64>, Vec<f64>)> {
 
 fn bound(architecture: &Architecture, inputs: &Matrix, threads: usize, precision: Precision) -> Box<dyn Tangents> {
     Cpu(Compute { threads, precision, ..Compute::default() }).tangents(architecture, &inputs.into()).unwrap()
-}
-
-fn gradient(model: &mut dyn Tangents, theta: &[f64], cotangent: &[f64]) -> Vec<f64> {
-    let mut gradient = vec![f64::NAN; theta.len()];
-    model.forward(theta).pull_back(theta, cotangent, &mut gradient);
-    gradient
 }
 
 /// An image through the layers by their definition, number by number.

@@ -1,13 +1,8 @@
 use super::*;
+use crate::engine::cpu::tests::inputs as drawn;
 use crate::linalg::Matrix;
 use crate::models::{ModelSpec, Shape};
 use crate::numeric::{RandomStream, Streams};
-
-fn drawn(rows: usize, cols: usize, stream: &mut RandomStream) -> Matrix {
-    let mut matrix = Matrix::zeros(rows, cols);
-    stream.fill_normal(&mut matrix.data);
-    matrix
-}
 
 fn layered(spec: &ModelSpec, features: usize, outputs: usize, stream: &mut RandomStream) -> Option<Layered> {
     let layout = spec.architecture(&Shape::vector(features), outputs).ok()?.layout().clone();
@@ -78,6 +73,32 @@ fn layers_that_do_not_chain_are_refused() {
     LayeredMap::<f64>::new(&layered);
 }
 
+/// Scores by the definition and gradients of every `step`-th input by central differences; answers with both.
+fn check(
+    layered: &Layered,
+    (x, cotangent): (&Matrix, &Matrix),
+    step: usize,
+    [of_scores, of_gradient]: [f64; 2],
+    what: &str,
+) -> (Vec<f64>, Matrix) {
+    let (outputs, (scores, gradient)) = (cotangent.cols, pass::<f64>(layered, x, cotangent));
+    for n in 0..x.rows {
+        for (score, expected) in scores[n * outputs..].iter().zip(layered.scores(x.row(n))) {
+            assert!((score - expected).abs() < of_scores * (1.0 + expected.abs()), "{what}");
+        }
+        for k in (0..x.cols).step_by(step) {
+            let moved = |h: f64| {
+                let mut moved = x.row(n).to_vec();
+                moved[k] += h;
+                crate::linalg::dot(&layered.scores(&moved), cotangent.row(n))
+            };
+            let (difference, found) = ((moved(1e-6) - moved(-1e-6)) / 2e-6, gradient[(n, k)]);
+            assert!((found - difference).abs() < of_gradient * (1.0 + found.abs()), "{what} {found} {difference}");
+        }
+    }
+    (scores, gradient)
+}
+
 /// Over all listed models: scores agree with the definition, input gradients with central differences.
 #[test]
 fn gradients_of_the_inputs_are_central_differences_of_the_scores() {
@@ -86,23 +107,7 @@ fn gradients_of_the_inputs_are_central_differences_of_the_scores() {
         for outputs in [1, 3] {
             let Some(layered) = layered(&spec, 4, outputs, &mut stream) else { continue };
             let (x, cotangent) = (drawn(9, 4, &mut stream), drawn(9, outputs, &mut stream));
-            let (scores, gradient) = pass::<f64>(&layered, &x, &cotangent);
-            let weigh = |n: usize, x: &[f64]| crate::linalg::dot(&layered.scores(x), cotangent.row(n));
-            for n in 0..x.rows {
-                for (score, expected) in scores[n * outputs..].iter().zip(layered.scores(x.row(n))) {
-                    assert!((score - expected).abs() < 1e-12 * (1.0 + expected.abs()), "{spec:?}");
-                }
-                for k in 0..x.cols {
-                    let moved = |h: f64| {
-                        let mut moved = x.row(n).to_vec();
-                        moved[k] += h;
-                        weigh(n, &moved)
-                    };
-                    let difference = (moved(1e-6) - moved(-1e-6)) / 2e-6;
-                    let found = gradient[(n, k)];
-                    assert!((found - difference).abs() < 1e-6 * (1.0 + found.abs()), "{spec:?} {found} {difference}");
-                }
-            }
+            let (scores, gradient) = check(&layered, (&x, &cotangent), 1, [1e-12, 1e-6], &format!("{spec:?}"));
             let (single, rounded) = pass::<f32>(&layered, &x, &cotangent);
             let pairs = single.iter().chain(&rounded.data).zip(scores.iter().chain(&gradient.data));
             pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-4 * (1.0 + b.abs()), "{spec:?} {a} {b}"));
@@ -126,22 +131,7 @@ fn gradients_of_images_are_central_differences_of_the_scores() {
         stream.fill_normal(&mut params);
         let layered = Layered::of(&architecture, &params).unwrap();
         let (x, cotangent) = (drawn(5, 144, &mut stream), drawn(5, 3, &mut stream));
-        let (scores, gradient) = pass::<f64>(&layered, &x, &cotangent);
-        for n in 0..x.rows {
-            let weigh = |x: &[f64]| crate::linalg::dot(&layered.scores(x), cotangent.row(n));
-            for (score, expected) in scores[n * 3..].iter().zip(layered.scores(x.row(n))) {
-                assert!((score - expected).abs() < 1e-11 * (1.0 + expected.abs()), "{layers}");
-            }
-            for k in (0..144).step_by(7) {
-                let moved = |h: f64| {
-                    let mut moved = x.row(n).to_vec();
-                    moved[k] += h;
-                    weigh(&moved)
-                };
-                let (difference, found) = ((moved(1e-6) - moved(-1e-6)) / 2e-6, gradient[(n, k)]);
-                assert!((found - difference).abs() < 1e-5 * (1.0 + found.abs()), "{layers} {found} {difference}");
-            }
-        }
+        let (scores, gradient) = check(&layered, (&x, &cotangent), 7, [1e-11, 1e-5], layers);
         let (single, rounded) = pass::<f32>(&layered, &x, &cotangent);
         let pairs = single.iter().chain(&rounded.data).zip(scores.iter().chain(&gradient.data));
         let size = scores.iter().chain(&gradient.data).fold(1.0f64, |m, v| m.max(v.abs()));

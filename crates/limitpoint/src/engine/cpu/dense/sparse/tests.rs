@@ -3,6 +3,7 @@
 use super::super::plan::Lowest;
 use super::super::{DenseNetwork, Inputs};
 use super::*;
+use crate::engine::cpu::tests::normal;
 use crate::engine::{Evaluator, Forward, Kinks, Tangents};
 use crate::linalg::Matrix;
 use crate::models::{Activation, Architecture, Layer, Shape};
@@ -15,8 +16,7 @@ const INPUTS: usize = 102;
 
 /// One entry in six is not zero; an example and some neighbouring features have none.
 fn images() -> Matrix {
-    let mut inputs = Matrix::zeros(EXAMPLES, INPUTS);
-    Streams::new(1).stream("data").fill_normal(&mut inputs.data);
+    let mut inputs = Matrix { rows: EXAMPLES, cols: INPUTS, data: normal(EXAMPLES * INPUTS, 1, "data") };
     let mut kept = Streams::new(2).stream("data");
     for (i, x) in inputs.data.iter_mut().enumerate() {
         let (n, k) = (i / INPUTS, i % INPUTS);
@@ -49,8 +49,7 @@ fn twins<T: Real>(architecture: &Architecture, threads: usize) -> [DenseNetwork<
 
 /// Everything a network answers, while its parameters move in steps of both kinds.
 fn walk<T: Real>(network: &mut DenseNetwork<T>, in_one_pass: bool) -> Vec<f64> {
-    let mut start = vec![0.0; network.layout().len()];
-    Streams::new(3).stream("init").fill_normal(&mut start);
+    let mut start = normal(network.layout().len(), 3, "init");
     start.iter_mut().for_each(|w| *w *= 0.1);
     let (mut params, mut gradient, mut seen) = (Parameters::new(&start), Vec::new(), Vec::new());
     for step in 0..7 {
