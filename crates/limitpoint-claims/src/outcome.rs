@@ -43,7 +43,7 @@ pub struct Check {
     pub value: Option<f64>,
     /// Whether it holds.
     pub holds: bool,
-    /// Whether all that was measured is finite; what is not finite holds nothing and contradicts nothing.
+    /// Whether all that was measured is finite, and enough was measured; what is not holds nothing and contradicts nothing.
     pub finite: bool,
     /// Where the tolerance comes from.
     pub origin: Origin,
@@ -65,6 +65,12 @@ impl Check {
     /// The paper states the tolerance.
     pub fn by_paper(&mut self) -> &mut Self {
         self.origin = Origin::Paper;
+        self
+    }
+
+    /// What was seen would hold, but is too little to say so: it decides nothing.
+    pub fn too_few(&mut self) -> &mut Self {
+        (self.holds, self.finite) = (false, false);
         self
     }
 
@@ -286,6 +292,9 @@ mod tests {
         assert_eq!(outcome.status(Kind::Formula, true), Status::Contradicted);
         assert_eq!(outcome.status(Kind::Formula, false), Status::NotReproduced);
         assert_eq!(outcome.status(Kind::Finding, true), Status::NotReproduced);
+        let mut few = Outcome::default();
+        few.at_least("seeds", 1.0, 1.0).too_few();
+        assert_eq!(few.status(Kind::Finding, true), Status::Undecided);
     }
 
     #[test]

@@ -115,7 +115,10 @@ fn margins(lab: &Lab) -> Result<Outcome, ClaimError> {
                 let what = format!("α = {scale}: seeds in which {winner} has a larger {name} than {rival}");
                 let (all, ratio, p) = (gains.len(), mean(&gains).exp(), sign_test(&gains));
                 let measured = format!("{wins} of {all} (mean ratio {ratio:.3}, sign test p = {p:.1e})");
-                outcome.push(what, "all", measured, wins == gains.len() && wins > 2);
+                let check = outcome.push(what, "all, of three at least", measured, wins == all);
+                if wins == all && all < 3 {
+                    check.too_few();
+                }
             }
         }
     }

@@ -51,19 +51,19 @@ impl Evaluator for DiagonalNetwork {
     }
 
     fn score(&mut self, at: At<'_>) {
-        let d = self.weight.len();
+        let (d, params) = (self.weight.len(), at.entries());
         for k in 0..d {
-            self.weight[k] = (0..self.factors).map(|m| at.entries()[m * d + k]).product();
+            self.weight[k] = (0..self.factors).map(|m| params[m * d + k]).product();
         }
         self.examples.score(&mut self.bound, |x| dot(x, &self.weight));
     }
 
     fn pull_back(&mut self, at: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
-        let d = self.weight.len();
+        let (d, params) = (self.weight.len(), at.entries());
         self.examples.combine(cotangent, &mut self.weight);
         for m in 0..self.factors {
             for k in 0..d {
-                gradient[m * d + k] = self.weight[k] * self.others(at.entries(), m, k);
+                gradient[m * d + k] = self.weight[k] * self.others(params, m, k);
             }
         }
     }
