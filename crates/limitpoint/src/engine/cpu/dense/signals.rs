@@ -27,7 +27,7 @@ pub(super) struct Backward<'a, T: Real> {
     pub activation: Activation,
     pub source: Source<'a, T>,
     pub signals: RawPanels<T>,
-    /// Curve of `signals`.
+    /// Shape of `signals`.
     pub shape: &'a Panels<T>,
     /// Slopes to use at kinks instead of σ′(z): (unit, example, slope).
     pub kinks: &'a [(usize, usize, f64)],
