@@ -211,6 +211,7 @@ impl<T> SharedSlice<T> {
     }
 
     /// The first entry's address.
+    #[inline(always)]
     pub fn pointer(&self) -> *mut T {
         self.start
     }

@@ -68,13 +68,16 @@ impl<T: Real> DenseNetwork<T> {
         assert_eq!(self.shaped, Some(self.bound.examples), "scores come before gradients");
         let place = |gradient: SharedSlice<f64>, offset| gradient.pointer().wrapping_add(offset);
         let (scale, fused, head) = (self.scale, self.fused(), self.layers.len() - 1);
+        let layer = &self.layers[head];
+        if let (Some(gradient), Some(bias), false) = (gradient, layer.bias, layer.frozen) {
+            for c in 0..layer.outputs {
+                let sum: f64 = cotangent.iter().skip(c).step_by(layer.outputs).sum();
+                // SAFETY: the bias block lies inside the gradient.
+                unsafe { *place(gradient, bias + c) = scale * sum };
+            }
+        }
         if fused {
             self.cotangent.iter_mut().zip(cotangent).for_each(|(to, from)| *to = T::from_f64(scale * from));
-            let layer = &self.layers[head];
-            if let (Some(gradient), Some(bias), false) = (gradient, layer.bias, layer.frozen) {
-                // SAFETY: the bias offset lies inside the gradient.
-                unsafe { *place(gradient, bias) = scale * cotangent.iter().sum::<f64>() };
-            }
         } else {
             self.plain_head_gradient(cotangent, gradient);
         }
@@ -143,7 +146,7 @@ impl<T: Real> DenseNetwork<T> {
         }
     }
 
-    /// Packs the cotangents of an output layer that is not fused, and fills its gradient.
+    /// Packs the cotangents of an output layer that is not fused, and fills the gradient of its weights.
     fn plain_head_gradient(&mut self, cotangent: &[f64], gradient: Option<SharedSlice<f64>>) {
         let (outputs, scale) = (self.bound.outputs, self.scale);
         // the forward pass left scores in the padding columns
@@ -155,15 +158,6 @@ impl<T: Real> DenseNetwork<T> {
         }
         let layer = &self.layers[self.layers.len() - 1];
         let Some(gradient) = gradient.filter(|_| !layer.frozen) else { return };
-        if let Some(bias) = layer.bias {
-            for c in 0..outputs {
-                // SAFETY: the bias block lies inside the gradient.
-                unsafe {
-                    gradient.part(bias + c..bias + c + 1)[0] =
-                        scale * cotangent.iter().skip(c).step_by(outputs).sum::<f64>();
-                }
-            }
-        }
         let waiting = SharedSlice::new(&mut self.waiting);
         let turned = match self.hidden.last() {
             Some(hidden) => &hidden.turned,

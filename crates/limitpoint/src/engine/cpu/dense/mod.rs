@@ -148,12 +148,11 @@ fn block_size(units: usize) -> usize {
 
 /// Numbers that can wait in the middle of a layer's products of this many examples.
 fn waiting_length<T: Real>(chain: &Chain, examples: usize) -> usize {
-    let sums = |stage: &Stage| match examples > FEW {
-        true => stage.outputs * stage.inputs.next_multiple_of(PANEL_VECTORS * lanes::<T>()),
-        false => 0,
-    };
     // of the signals and of the weight gradient, which one thread may make while another is not done with the signals
-    let unfinished = |stage: &Stage| stage.outputs * Waiting::<T>::row_length(lanes::<T>()) + sums(stage);
+    let unfinished = |stage: &Stage| {
+        let sums = if examples > FEW { stage.inputs.next_multiple_of(PANEL_VECTORS * lanes::<T>()) } else { 0 };
+        stage.outputs * (Waiting::<T>::row_length(lanes::<T>()) + sums)
+    };
     chain.stages.iter().map(unfinished).max().unwrap_or(0)
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Backward<'a, T: Real> {
     pub activation: Activation,
     pub source: Source<'a, T>,
     pub signals: RawPanels<T>,
-    /// Curve of `signals`.
+    /// Shape of `signals`.
     pub shape: &'a Panels<T>,
     /// Slopes to use at kinks instead of σ′(z): (unit, example, slope).
     pub kinks: &'a [(usize, usize, f64)],
@@ -99,23 +99,18 @@ impl<T: Real> WithSimd for OnlyWeights<'_, T> {
     }
 }
 
-/// Masks a finished back-signal by σ′(z) in place.
-struct MaskBySlope<T> {
-    signals: RawPanels<T>,
-    activation: Activation,
-}
-
-impl<T: Real> Finish<T> for MaskBySlope<T> {
+impl<T: Real> Finish<T> for &Backward<'_, T> {
+    /// Masks a finished back-signal by σ′(z) in place.
     #[inline(always)]
     fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>) {
         let raw = RawTile::<T>::of::<S, R, NV>(tile);
-        simd.vectorize(Mask { mask: self, raw: &raw, at, rows: R, vectors: NV });
+        simd.vectorize(Mask { layer: self, raw: &raw, at, rows: R, vectors: NV });
     }
 }
 
 /// The masking of one tile, compiled once for each activation.
 struct Mask<'a, T: Real> {
-    mask: &'a MaskBySlope<T>,
+    layer: &'a Backward<'a, T>,
     raw: &'a RawTile<T>,
     at: Corner,
     rows: usize,
@@ -126,13 +121,13 @@ impl<T: Real> WithSimd for Mask<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let (lanes, width) = (T::lanes::<S>(), self.mask.signals.width);
-        with_curve!(self.mask.activation, |curve| {
+        let (lanes, width) = (T::lanes::<S>(), self.layer.signals.width);
+        with_curve!(self.layer.activation, |curve| {
             for r in 0..self.rows {
                 for v in 0..self.vectors {
                     // SAFETY: rows of this thread; the raw tile holds them.
                     unsafe {
-                        let at = self.mask.signals.at(self.at.panel, self.at.row).add(r * width + v * lanes);
+                        let at = self.layer.signals.at(self.at.panel, self.at.row).add(r * width + v * lanes);
                         let signal = T::load::<S>(self.raw.row(r).add(v * lanes));
                         T::store::<S>(at, curve.slope_times::<T, S>(simd, T::load::<S>(at), signal));
                     }
@@ -189,10 +184,9 @@ impl<T: Real> Backward<'_, T> {
     /// z → δ for the rows of one chunk.
     #[inline(always)]
     unsafe fn signals<S: Simd>(&self, simd: S, rows: Range<usize>) {
-        let (signals, activation) = (self.signals, self.activation);
         match &self.source {
             Source::SingleHead { head, cotangent, gradient } => {
-                with_curve!(activation, |curve| {
+                with_curve!(self.activation, |curve| {
                     let whole = rows.end - rows.len() % HEAD_ROWS;
                     // SAFETY: rows of this thread; the cotangent is padded to whole panels.
                     unsafe {
@@ -206,8 +200,7 @@ impl<T: Real> Backward<'_, T> {
                 });
             }
             Source::Layer { weights, above } => {
-                let mut mask = MaskBySlope { signals, activation };
-                let (depth, panels) = (above.rows(), 0..above.count());
+                let (depth, panels, mut mask) = (above.rows(), 0..above.count(), self);
                 // SAFETY: rows of this thread.
                 unsafe {
                     let waiting = Waiting::in_rows::<S>(self.waiting);
@@ -217,7 +210,7 @@ impl<T: Real> Backward<'_, T> {
                 }
             }
         }
-        let width = signals.width;
+        let width = self.signals.width;
         for &(unit, example, slope) in self.kinks.iter().filter(|kink| rows.contains(&kink.0)) {
             // SAFETY: kinks lie inside the layer; weights are readable for these rows.
             unsafe {
@@ -232,7 +225,7 @@ impl<T: Real> Backward<'_, T> {
                         })
                         .sum(),
                 };
-                *signals.at(example / width, unit).add(example % width) = T::from_f64(slope * raw);
+                *self.signals.at(example / width, unit).add(example % width) = T::from_f64(slope * raw);
             }
         }
     }
