@@ -103,7 +103,7 @@ impl Entry {
 }
 
 impl Setting {
-    /// The entries of a ledger, grouped.
+    /// The entries of a ledger, grouped, the largest groups first.
     pub(crate) fn of(entries: &[Entry], dropped: Vec<Dropped>) -> Self {
         let mut setting = Self { dropped, ..Self::default() };
         for entry in entries {
@@ -118,6 +118,10 @@ impl Setting {
             }
         }
         setting.data.retain(|data| setting.runs.iter().all(|runs| runs.data != *data));
+        // which runs end first depends on the machine
+        setting.runs.sort_by_cached_key(|runs| (std::cmp::Reverse(runs.count), runs.words()));
+        setting.data.sort_by_cached_key(|data| data.words());
+        setting.instead.sort();
         setting
     }
 
@@ -274,7 +278,7 @@ mod tests {
     #[test]
     fn runs_are_grouped_and_told_as_they_were_loaded() {
         let missing = Entry::Instead("digits for MNIST".into());
-        let entries = [run(1, "digits", 5), run(2, "digits", 9), run(1, "MNIST", 5), missing.clone(), missing];
+        let entries = [run(1, "MNIST", 5), run(1, "digits", 5), run(2, "digits", 9), missing.clone(), missing];
         let dropped = vec![Dropped { what: "seed 3".into(), reason: "never separates its data".into() }];
         let lines = Setting::of(&entries, dropped).lines(1);
         assert_eq!(

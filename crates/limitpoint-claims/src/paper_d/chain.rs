@@ -171,8 +171,8 @@ fn flows(lab: &Lab, outcome: &mut Outcome) -> Result<(), ClaimError> {
         let (count, mut about) = (fine.len(), Outcome::default());
         let total = |steps: &[[f64; 5]], k: usize| steps.iter().map(|step| step[k]).sum::<f64>();
         for (steps, length) in [(&coarse, lengths[0]), (&fine, lengths[1])] {
-            let words = format!("steps of {length} ρ: gain of ln 1/L over ∫ min‖∂ ln L‖² dτ");
-            about.near(words, total(steps, 0) / total(steps, 1), 1.0, 5.0 * length);
+            let words = format!("{what}, steps of {length} ρ: gain of ln 1/L over ∫ min‖∂ ln L‖² dτ");
+            outcome.near(words, total(steps, 0) / total(steps, 1), 1.0, 5.0 * length);
         }
         let (at_kinks, promised) = (total(&fine, 3) / count as f64, total(&fine, 2) / total(&fine, 0));
         let [often, rare] = [&coarse, &fine].map(|steps| total(steps, 4) / steps.len() as f64);
