@@ -211,7 +211,6 @@ impl<T> SharedSlice<T> {
     }
 
     /// The first entry's address.
-    #[inline(always)]
     pub fn pointer(&self) -> *mut T {
         self.start
     }

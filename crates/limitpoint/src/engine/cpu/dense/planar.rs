@@ -77,10 +77,15 @@ impl<'a, T: Real> Plane<'a, T> {
 /// Room for the signs of z, register after register for every unit, as masks of the machine.
 #[derive(Clone, Copy)]
 struct Signs {
-    masks: SharedSlice<u8>,
+    start: *mut u8,
     /// Registers of a unit.
     row: usize,
 }
+
+// SAFETY: threads write those of their own units; the owner waits for all of them.
+unsafe impl Send for Signs {}
+// SAFETY: as above.
+unsafe impl Sync for Signs {}
 
 impl Signs {
     /// Bytes of the largest mask that is kept.
@@ -90,7 +95,7 @@ impl Signs {
     fn room(buffer: &mut Vec<u8>, units: usize, panels: usize) -> Self {
         let row = panels * PANEL_VECTORS;
         buffer.resize(units * row * Self::BYTES, 0);
-        Self { masks: SharedSlice::new(buffer), row }
+        Self { start: buffer.as_mut_ptr(), row }
     }
 
     /// Whether this kind of network keeps them.
@@ -101,7 +106,7 @@ impl Signs {
     /// Those of a unit at register `v` of panel `panel`.
     #[inline(always)]
     fn at<T: Real, S: Simd>(self, unit: usize, panel: usize, v: usize) -> *mut T::Mask<S> {
-        self.masks.pointer().cast::<T::Mask<S>>().wrapping_add(unit * self.row + panel * PANEL_VECTORS + v)
+        self.start.cast::<T::Mask<S>>().wrapping_add(unit * self.row + panel * PANEL_VECTORS + v)
     }
 }
 
