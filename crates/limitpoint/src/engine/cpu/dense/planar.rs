@@ -18,7 +18,7 @@ use pulp::{Simd, WithSimd};
 use super::curves::{Curve, with_curve};
 use super::plan::PLANE as IN;
 use super::raw::{Raw, RawPanels};
-use super::{DenseNetwork, Stage, block_size, share};
+use super::{DenseNetwork, block_size, share};
 use crate::linalg::{PANEL_VECTORS, Panels, Real, SharedSlice};
 use crate::models::Activation;
 use crate::params::At;
@@ -26,36 +26,15 @@ use crate::params::At;
 /// Units whose gradients are added up at once.
 const UNITS: usize = 4;
 
-/// A planar hidden layer with its head and its inputs.
+/// Weights of a planar hidden layer and its head.
 #[derive(Clone, Copy)]
-struct Plane<'a, T: Real> {
-    hidden: Raw<T>,
-    bias: Option<Raw<T>>,
-    head: Raw<T>,
-    activation: Activation,
-    input: &'a Panels<T>,
-    /// As the forward pass leaves them.
-    signs: Signs,
+pub(super) struct PlanarWeights<T> {
+    pub hidden: Raw<T>,
+    pub bias: Option<Raw<T>>,
+    pub head: Raw<T>,
 }
 
-impl<'a, T: Real> Plane<'a, T> {
-    fn new([layer, head]: [&Stage; 2], weights: Raw<T>, input: &'a Panels<T>, signs: &mut Vec<u8>) -> Self {
-        let at = |offset: usize| Raw(weights.at(offset));
-        let (bias, signs) = (layer.bias.map(at), Signs::room(signs, layer.outputs, input.count()));
-        Self { hidden: at(layer.weight), bias, head: at(head.weight), activation: layer.activation, input, signs }
-    }
-
-    /// Register `v` of panel `panel` of every input.
-    ///
-    /// # Safety
-    /// The register must lie inside the panels, which have IN rows.
-    #[inline(always)]
-    unsafe fn inputs<S: Simd>(&self, panel: usize, v: usize) -> [T::Vector<S>; IN] {
-        let start = self.input.data().as_ptr();
-        // SAFETY: vouched for by the caller.
-        std::array::from_fn(|i| unsafe { T::load::<S>(start.add(self.input.offset(panel, i) + v * T::lanes::<S>())) })
-    }
-
+impl<T: Real> PlanarWeights<T> {
     /// z of one unit at one register of examples: b + w₀x₀ + w₁x₁
     ///
     /// # Safety
@@ -76,7 +55,7 @@ impl<'a, T: Real> Plane<'a, T> {
 
 /// Room for the signs of z, register after register for every unit, as masks of the machine.
 #[derive(Clone, Copy)]
-struct Signs {
+pub(super) struct Signs {
     start: *mut u8,
     /// Registers of a unit.
     row: usize,
@@ -110,12 +89,26 @@ impl Signs {
     }
 }
 
+/// Register `v` of panel `panel` of every input.
+///
+/// # Safety
+/// The register must lie inside the panels, which have IN rows.
+#[inline(always)]
+unsafe fn inputs<T: Real, S: Simd>(x: &Panels<T>, panel: usize, v: usize) -> [T::Vector<S>; IN] {
+    let start = x.data().as_ptr();
+    // SAFETY: vouched for by the caller.
+    std::array::from_fn(|i| unsafe { T::load::<S>(start.add(x.offset(panel, i) + v * T::lanes::<S>())) })
+}
+
 /// Partial scores of the blocks of units in `rows`.
-struct PlanarForward<'a, T: Real> {
-    plane: Plane<'a, T>,
-    rows: Range<usize>,
-    block: usize,
-    partial: RawPanels<T>,
+pub(super) struct PlanarForward<'a, T: Real> {
+    pub rows: Range<usize>,
+    pub block: usize,
+    pub weights: PlanarWeights<T>,
+    pub activation: Activation,
+    pub input: &'a Panels<T>,
+    pub partial: RawPanels<T>,
+    pub signs: Signs,
 }
 
 impl<T: Real> PlanarForward<'_, T> {
@@ -131,15 +124,15 @@ impl<T: Real> PlanarForward<'_, T> {
     ) {
         // SAFETY: units and panels come from the shapes of the layer and its input.
         unsafe {
-            let x: [[T::Vector<S>; IN]; NV] = std::array::from_fn(|v| self.plane.inputs::<S>(panel, first + v));
+            let x: [[T::Vector<S>; IN]; NV] = std::array::from_fn(|v| inputs::<T, S>(self.input, panel, first + v));
             let mut sums = [T::splat(simd, T::default()); NV];
             let block = units.start / self.block;
             for unit in units {
-                let weight = T::splat(simd, *self.plane.head.0.add(unit));
+                let weight = T::splat(simd, *self.weights.head.0.add(unit));
                 for v in 0..NV {
-                    let z = self.plane.preactivation::<S>(simd, unit, &x[v]);
+                    let z = self.weights.preactivation::<S>(simd, unit, &x[v]);
                     if const { Signs::kept::<T, S, A>() } {
-                        self.plane.signs.at::<T, S>(unit, panel, first + v).write_unaligned(T::positive(simd, z));
+                        self.signs.at::<T, S>(unit, panel, first + v).write_unaligned(T::positive(simd, z));
                     }
                     sums[v] = T::mul_add(simd, weight, curve.value::<T, S>(simd, z), sums[v]);
                 }
@@ -155,13 +148,13 @@ impl<T: Real> WithSimd for PlanarForward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        with_curve!(self.plane.activation, |curve| {
+        with_curve!(self.activation, |curve| {
             for first in self.rows.clone().step_by(self.block) {
                 let units = first..(first + self.block).min(self.rows.end);
-                for panel in 0..self.plane.input.count() {
+                for panel in 0..self.input.count() {
                     // SAFETY: see `registers`.
                     unsafe {
-                        match self.plane.input.vectors(panel) {
+                        match self.input.vectors(panel) {
                             3 => self.registers::<S, _, 3>(simd, curve, units.clone(), panel, 0),
                             count => {
                                 for v in 0..count {
@@ -177,14 +170,18 @@ impl<T: Real> WithSimd for PlanarForward<'_, T> {
 }
 
 /// All gradients of the units in `rows`.
-struct PlanarBackward<'a, T: Real> {
-    plane: Plane<'a, T>,
-    rows: Range<usize>,
-    cotangent: &'a [T],
+pub(super) struct PlanarBackward<'a, T: Real> {
+    pub rows: Range<usize>,
+    pub weights: PlanarWeights<T>,
+    pub activation: Activation,
+    pub input: &'a Panels<T>,
+    pub cotangent: &'a [T],
     /// Gradients of hidden weights, bias and head weights; absent where frozen.
-    hidden: Option<*mut f64>,
-    bias: Option<*mut f64>,
-    head: Option<*mut f64>,
+    pub hidden: Option<*mut f64>,
+    pub bias: Option<*mut f64>,
+    pub head: Option<*mut f64>,
+    /// As the forward pass left them.
+    pub signs: Signs,
 }
 
 impl<T: Real> PlanarBackward<'_, T> {
@@ -195,16 +192,14 @@ impl<T: Real> PlanarBackward<'_, T> {
         let (mut hidden, mut bias) = ([[zero; IN]; R], [zero; R]);
         // SAFETY: units, panels and the padded cotangent come from the shapes of the layer and its input.
         unsafe {
-            for panel in 0..self.plane.input.count() {
-                for v in 0..self.plane.input.vectors(panel) {
-                    let x = self.plane.inputs::<S>(panel, v);
-                    let r = T::load::<S>(
-                        self.cotangent.as_ptr().add(panel * self.plane.input.width() + v * T::lanes::<S>()),
-                    );
+            for panel in 0..self.input.count() {
+                for v in 0..self.input.vectors(panel) {
+                    let x = inputs::<T, S>(self.input, panel, v);
+                    let r = T::load::<S>(self.cotangent.as_ptr().add(panel * self.input.width() + v * T::lanes::<S>()));
                     if const { Signs::kept::<T, S, A>() } {
                         let products = x.map(|x| T::mul(simd, r, x));
                         for u in 0..R {
-                            let mask = self.plane.signs.at::<T, S>(first + u, panel, v).read_unaligned();
+                            let mask = self.signs.at::<T, S>(first + u, panel, v).read_unaligned();
                             let add = |sum, term| T::select(simd, mask, T::add(simd, sum, term), sum);
                             if BIAS {
                                 bias[u] = add(bias[u], r);
@@ -214,7 +209,7 @@ impl<T: Real> PlanarBackward<'_, T> {
                         continue;
                     }
                     for u in 0..R {
-                        let z = self.plane.preactivation::<S>(simd, first + u, &x);
+                        let z = self.weights.preactivation::<S>(simd, first + u, &x);
                         let signal = curve.slope_times::<T, S>(simd, z, r);
                         if BIAS {
                             bias[u] = T::add(simd, bias[u], signal);
@@ -227,16 +222,16 @@ impl<T: Real> PlanarBackward<'_, T> {
             }
             for u in 0..R {
                 let unit = first + u;
-                let factor = (*self.plane.head.0.add(unit)).to_f64();
+                let factor = (*self.weights.head.0.add(unit)).to_f64();
                 let mut head = 0.0;
                 for (i, sum) in hidden[u].into_iter().enumerate() {
                     let sum = T::reduce_sum(simd, sum).to_f64();
-                    head += (*self.plane.hidden.0.add(unit * IN + i)).to_f64() * sum;
+                    head += (*self.weights.hidden.0.add(unit * IN + i)).to_f64() * sum;
                     if let Some(to) = self.hidden {
                         *to.add(unit * IN + i) = factor * sum;
                     }
                 }
-                if let Some(weight) = self.plane.bias.filter(|_| BIAS) {
+                if let Some(weight) = self.weights.bias.filter(|_| BIAS) {
                     let sum = T::reduce_sum(simd, bias[u]).to_f64();
                     head += (*weight.0.add(unit)).to_f64() * sum;
                     if let Some(to) = self.bias {
@@ -244,7 +239,7 @@ impl<T: Real> PlanarBackward<'_, T> {
                     }
                 }
                 if let Some(to) = self.head {
-                    *to.add(unit) = head / f64::from(self.plane.activation.degree());
+                    *to.add(unit) = head / f64::from(self.activation.degree());
                 }
             }
         }
@@ -269,8 +264,8 @@ impl<T: Real> WithSimd for PlanarBackward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        with_curve!(self.plane.activation, |curve| {
-            if self.plane.bias.is_some() {
+        with_curve!(self.activation, |curve| {
+            if self.weights.bias.is_some() {
                 self.all::<S, _, true>(simd, curve);
             } else {
                 self.all::<S, _, false>(simd, curve);
@@ -280,35 +275,48 @@ impl<T: Real> WithSimd for PlanarBackward<'_, T> {
 }
 
 impl<T: Real> DenseNetwork<T> {
+    /// The parameters of a planar network.
+    fn planar_weights(&self, weights: Raw<T>) -> PlanarWeights<T> {
+        let (layer, head, at) = (&self.layers[0], &self.layers[1], |offset: usize| Raw(weights.at(offset)));
+        PlanarWeights { hidden: at(layer.weight), bias: layer.bias.map(at), head: at(head.weight) }
+    }
+
     /// Scores of a planar network; keeps no preactivations.
     pub(super) fn planar_forward(&mut self, at: At<'_>) {
         self.shape_buffers(self.bound.examples);
-        let weights = Raw(self.weights(at));
-        let (layer, arch, partial) = (&self.layers[0], self.arch, RawPanels::new(&mut self.partial));
+        let raw = Raw(self.weights(at));
+        let weights = self.planar_weights(raw);
+        let partial = RawPanels::new(&mut self.partial);
         let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
-        let plane = Plane::new([layer, &self.layers[1]], weights, input, &mut self.signs);
-        let (units, block) = (layer.outputs, block_size(layer.outputs));
+        let (units, block) = (self.layers[0].outputs, block_size(self.layers[0].outputs));
+        let (activation, arch) = (self.layers[0].activation, self.arch);
+        let signs = Signs::room(&mut self.signs, units, input.count());
         share(&self.team, (units, block), units * self.bound.examples * 2, |rows| {
-            arch.dispatch(PlanarForward { plane, rows, block, partial });
+            arch.dispatch(PlanarForward { rows, block, weights, activation, input, partial, signs });
         });
-        self.sum_partial_scores(weights, 0..self.bound.examples);
+        self.sum_partial_scores(raw, 0..self.bound.examples);
     }
 
     /// Gradients of a planar network.
-    pub(super) fn planar_backward(&mut self, weights: Raw<T>, gradient: SharedSlice<f64>) {
-        let (layer, head, arch, cotangent) = (&self.layers[0], &self.layers[1], self.arch, &self.cotangent[..]);
+    pub(super) fn planar_backward(&mut self, raw: Raw<T>, gradient: SharedSlice<f64>) {
+        let weights = self.planar_weights(raw);
         let input = &if self.in_batch { &self.batch } else { &self.all }.forward;
-        let plane = Plane::new([layer, head], weights, input, &mut self.signs);
+        let (layer, head) = (&self.layers[0], &self.layers[1]);
         let (units, block) = (layer.outputs, block_size(layer.outputs));
+        let (activation, arch, cotangent) = (layer.activation, self.arch, &self.cotangent[..]);
+        let signs = Signs::room(&mut self.signs, units, input.count());
         share(&self.team, (units, block), units * self.bound.examples * 4, |rows| {
             let at = |offset: usize| gradient.pointer().wrapping_add(offset);
             arch.dispatch(PlanarBackward {
-                plane,
                 rows,
+                weights,
+                activation,
+                input,
                 cotangent,
                 hidden: (!layer.frozen).then(|| at(layer.weight)),
                 bias: layer.bias.filter(|_| !layer.frozen).map(at),
                 head: (!head.frozen).then(|| at(head.weight)),
+                signs,
             });
         });
     }
