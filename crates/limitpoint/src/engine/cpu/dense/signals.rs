@@ -99,18 +99,23 @@ impl<T: Real> WithSimd for OnlyWeights<'_, T> {
     }
 }
 
-impl<T: Real> Finish<T> for &Backward<'_, T> {
-    /// Masks a finished back-signal by σ′(z) in place.
+/// Masks a finished back-signal by σ′(z) in place.
+struct MaskBySlope<T> {
+    signals: RawPanels<T>,
+    activation: Activation,
+}
+
+impl<T: Real> Finish<T> for MaskBySlope<T> {
     #[inline(always)]
     fn finish<S: Simd, const R: usize, const NV: usize>(&mut self, simd: S, at: Corner, tile: Tile<T, S, R, NV>) {
         let raw = RawTile::<T>::of::<S, R, NV>(tile);
-        simd.vectorize(Mask { layer: self, raw: &raw, at, rows: R, vectors: NV });
+        simd.vectorize(Mask { mask: self, raw: &raw, at, rows: R, vectors: NV });
     }
 }
 
 /// The masking of one tile, compiled once for each activation.
 struct Mask<'a, T: Real> {
-    layer: &'a Backward<'a, T>,
+    mask: &'a MaskBySlope<T>,
     raw: &'a RawTile<T>,
     at: Corner,
     rows: usize,
@@ -121,13 +126,13 @@ impl<T: Real> WithSimd for Mask<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let (lanes, width) = (T::lanes::<S>(), self.layer.signals.width);
-        with_curve!(self.layer.activation, |curve| {
+        let (lanes, width) = (T::lanes::<S>(), self.mask.signals.width);
+        with_curve!(self.mask.activation, |curve| {
             for r in 0..self.rows {
                 for v in 0..self.vectors {
                     // SAFETY: rows of this thread; the raw tile holds them.
                     unsafe {
-                        let at = self.layer.signals.at(self.at.panel, self.at.row).add(r * width + v * lanes);
+                        let at = self.mask.signals.at(self.at.panel, self.at.row).add(r * width + v * lanes);
                         let signal = T::load::<S>(self.raw.row(r).add(v * lanes));
                         T::store::<S>(at, curve.slope_times::<T, S>(simd, T::load::<S>(at), signal));
                     }
@@ -184,9 +189,10 @@ impl<T: Real> Backward<'_, T> {
     /// z → δ for the rows of one chunk.
     #[inline(always)]
     unsafe fn signals<S: Simd>(&self, simd: S, rows: Range<usize>) {
+        let (signals, activation) = (self.signals, self.activation);
         match &self.source {
             Source::SingleHead { head, cotangent, gradient } => {
-                with_curve!(self.activation, |curve| {
+                with_curve!(activation, |curve| {
                     let whole = rows.end - rows.len() % HEAD_ROWS;
                     // SAFETY: rows of this thread; the cotangent is padded to whole panels.
                     unsafe {
@@ -200,7 +206,8 @@ impl<T: Real> Backward<'_, T> {
                 });
             }
             Source::Layer { weights, above } => {
-                let (depth, panels, mut mask) = (above.rows(), 0..above.count(), self);
+                let mut mask = MaskBySlope { signals, activation };
+                let (depth, panels) = (above.rows(), 0..above.count());
                 // SAFETY: rows of this thread.
                 unsafe {
                     let waiting = Waiting::in_rows::<S>(self.waiting);
@@ -210,7 +217,7 @@ impl<T: Real> Backward<'_, T> {
                 }
             }
         }
-        let width = self.signals.width;
+        let width = signals.width;
         for &(unit, example, slope) in self.kinks.iter().filter(|kink| rows.contains(&kink.0)) {
             // SAFETY: kinks lie inside the layer; weights are readable for these rows.
             unsafe {
@@ -225,7 +232,7 @@ impl<T: Real> Backward<'_, T> {
                         })
                         .sum(),
                 };
-                *self.signals.at(example / width, unit).add(example % width) = T::from_f64(slope * raw);
+                *signals.at(example / width, unit).add(example % width) = T::from_f64(slope * raw);
             }
         }
     }
