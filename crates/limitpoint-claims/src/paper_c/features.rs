@@ -138,10 +138,10 @@ fn draws(lab: &Lab, outcome: &mut Outcome) -> Result<Vec<[[f64; 3]; 3]>, ClaimEr
     let overrides = [format!("data.seed=0..{}", count - 1), "seeds=42".to_owned(), format!("stop.steps={steps}")];
     let all = class(lab, "students of random draws", "c-circle", &overrides)?;
     // in the order of the draws
-    let by_map = MAPS.map(|map| of(&all, map));
+    let [first, second, third] = MAPS.map(|map| of(&all, map));
     let mut found = Vec::new();
-    for seed in 0..by_map[0].len() {
-        let draw = [0, 1, 2].map(|map| by_map[map][seed]);
+    for (seed, ((first, second), third)) in first.into_iter().zip(second).zip(third).enumerate() {
+        let draw = [first, second, third];
         if draw.iter().all(|student| student.run.last("log10") < 0.0) {
             found.push(draw.map(Student::last));
         } else {

@@ -148,7 +148,7 @@ fn balance_curves(_: &Lab) -> Result<Outcome, ClaimError> {
             let scalar = spec.scalar()?;
             let q = |t: f64| scalar.conjugate(t);
             let widths = (0..=200).map(|k| 0.01 * f64::from(k));
-            let points: Vec<[f64; 2]> = widths.filter_map(|w| place(&q, constant + q(w)).map(|a| [w, a])).collect();
+            let points: Vec<[f64; 2]> = widths.filter_map(|w| place(q, constant + q(w)).map(|a| [w, a])).collect();
             // by the definition of Q, not the closed form that was solved
             let full = |t: f64| t * scalar.slope(t) - scalar.value(t);
             let defect = |[w, a]: &[f64; 2]| (full(*a) - full(*w) - constant).abs() / (1.0 + full(*a).abs());

@@ -54,8 +54,11 @@ pub(super) const CLAIMS: [Claim; 5] = [
     },
 ];
 
-/// The losses, with their names.
-fn losses() -> Result<Vec<(&'static str, Box<dyn Loss>)>, ClaimError> {
+/// A loss under its name.
+type Named = (&'static str, Box<dyn Loss>);
+
+/// The losses.
+fn losses() -> Result<Vec<Named>, ClaimError> {
     LOSSES.iter().map(|text| Ok((*text, text.parse::<LossSpec>()?.build()?))).collect()
 }
 

@@ -29,10 +29,10 @@ pub(super) const CLAIMS: [Claim; 2] = [
     },
 ];
 
-/// Brackets of all kept models, the first of [`KEPT`], on training and on test images.
-type Profiles = [(&'static str, Vec<Profile>)];
+/// Brackets of all kept models, the first of [`KEPT`], on training or on test images.
+type Named = (&'static str, Vec<Profile>);
 
-pub(super) fn profiles(lab: &Lab, network: Network) -> Result<Arc<Vec<(&'static str, Vec<Profile>)>>, ClaimError> {
+pub(super) fn profiles(lab: &Lab, network: Network) -> Result<Arc<Vec<Named>>, ClaimError> {
     let courses = courses(lab, network)?;
     let course = &courses[ADAPTED];
     let (name, quick) = match network {
@@ -78,7 +78,7 @@ fn quantiles(found: &[Profile], share: f64) -> Vec<f64> {
     found.iter().map(one).collect()
 }
 
-pub(super) fn bounds(profiles: &Profiles) -> Result<Outcome, ClaimError> {
+pub(super) fn bounds(profiles: &[Named]) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     let models = profiles.first().map_or(0, |(_, found)| found.len());
     outcome.push("models", KEPT.len().to_string(), models.to_string(), models == KEPT.len());
@@ -96,7 +96,7 @@ pub(super) fn bounds(profiles: &Profiles) -> Result<Outcome, ClaimError> {
     Ok(outcome)
 }
 
-pub(super) fn order(profiles: &Profiles) -> Result<Outcome, ClaimError> {
+pub(super) fn order(profiles: &[Named]) -> Result<Outcome, ClaimError> {
     let mut outcome = Outcome::default();
     // the models of Table 1 are the last ones
     let from = KEPT.len() - LEVELS.len();

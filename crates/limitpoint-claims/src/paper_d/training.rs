@@ -121,11 +121,14 @@ fn models(lab: &Lab) -> Result<Outcome, ClaimError> {
 
 /// Losses, and margins of both definitions, over epochs.
 fn sketches(outcome: &mut Outcome, name: &str, title: &str, courses: &[&Course]) {
-    let positive = |value: f64| if value > 0.0 { value } else { f64::NAN };
-    let figures: [(&str, &str, &dyn Fn(&Sample) -> f64); 3] = [
-        ("loss", "log₁₀ L", &|sample| sample.decades),
-        ("margin", "margin per product of layers", &|sample| positive(sample.margin)),
-        ("plain", "margin per ‖θ‖^L", &|sample| positive(sample.plain_margin)),
+    fn positive(value: f64) -> f64 {
+        if value > 0.0 { value } else { f64::NAN }
+    }
+    type Height = fn(&Sample) -> f64;
+    let figures: [(&str, &str, Height); 3] = [
+        ("loss", "log₁₀ L", |sample| sample.decades),
+        ("margin", "margin per product of layers", |sample| positive(sample.margin)),
+        ("plain", "margin per ‖θ‖^L", |sample| positive(sample.plain_margin)),
     ];
     for (kind, label, value) in figures {
         let sketch = Sketch::new(&format!("{name}-{kind}"), title, "epoch", label).logarithmic(true, kind != "loss");
