@@ -187,7 +187,8 @@ mod tests {
     fn an_attempt_that_has_lost_its_numbers_is_not_brought_to_its_end() {
         let (data, failing) = two_points(usize::MAX);
         let counting = Counting { inner: failing, chosen: false, passes: Arc::default() };
-        let mut descent = descent(Box::new(counting), &data, "loss-based(initial=1e200)", Batching::Mini { size: 1 });
+        let mut descent =
+            descent(Box::new(counting), &data, "loss-based(initial=1e200, shrink=100)", Batching::Mini { size: 1 });
         // the first batch moves the weights so far that the second has no loss; one more turn, and the epoch begins again
         for _ in 0..2 {
             assert!(matches!(descent.advance(), Ok(Advance::Moved)));
