@@ -31,6 +31,10 @@ fn what_belongs_to_the_papers_scale_is_refused_elsewhere() {
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("--scale paper"), "{}", stderr(&output));
     }
+    // claims know no device, at any scale
+    let output = limitpoint(&["reproduce", "B.ex2", "--scale", "paper", "--device", "cuda"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("B.ex2 names claims"), "{}", stderr(&output));
 }
 
 #[test]

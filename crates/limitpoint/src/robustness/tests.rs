@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::data::{Dataset, Digits, Targets};
-use crate::engine::{Compute, Forward, cpu};
+use crate::engine::{Compute, Forward, InputMap, cpu};
 use crate::linalg::{Matrix, Panels, norm2};
 use crate::models::{Activation, Layered, ModelSpec};
 use crate::numeric::{RandomStream, Streams};
@@ -32,6 +32,53 @@ fn victim(model: Layered, count: usize, bounds: [f64; 2], stream: &mut RandomStr
     };
     let shape = vec![model.features()];
     Victim::new(model, &Dataset::new("drawn", inputs, targets, shape).unwrap(), bounds).unwrap()
+}
+
+/// The model on a device that is lost.
+#[derive(Clone)]
+struct Lost {
+    model: Layered,
+    asked: bool,
+}
+
+impl InputMap<f32> for Lost {
+    fn features(&self) -> usize {
+        self.model.features()
+    }
+
+    fn outputs(&self) -> usize {
+        self.model.outputs()
+    }
+
+    fn scores(&mut self, _: &Panels<f32>, scores: &mut Panels<f32>) {
+        self.asked = true;
+        scores.data_mut().fill(f32::NAN);
+    }
+
+    fn pull_back(&mut self, _: &Panels<f32>, gradient: &mut Panels<f32>) {
+        gradient.data_mut().fill(f32::NAN);
+    }
+
+    fn fork(&self) -> Box<dyn InputMap<f32>> {
+        Box::new(self.clone())
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.asked.then(|| "the device was lost".to_owned())
+    }
+}
+
+/// Nothing found by an attack that could not look is no robustness.
+#[test]
+fn a_device_that_is_lost_ends_an_attack_with_its_reason() {
+    let mut stream = Streams::new(22).stream("lost");
+    let victim = victim(drawn(&ModelSpec::Linear, 6, 3, &mut stream), 5, [-1.0, 2.0], &mut stream);
+    let model = victim.model().clone();
+    let victim = victim.computed_by(Box::new(Lost { model, asked: false }));
+    for attack in attacks() {
+        let found = attack.distances(&victim, &[0, 1, 2, 3, 4], 2);
+        assert!(matches!(&found, Err(RobustnessError::Device(why)) if why.contains("lost")), "{attack}: {found:?}");
+    }
 }
 
 fn attacks() -> Vec<AttackSpec> {
