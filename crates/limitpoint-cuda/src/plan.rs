@@ -141,7 +141,8 @@ impl Plan {
             stages.push(Stage { kind: Kind::Flatten { channels, plane }, before: outputs, after: outputs });
         }
         pools_first(&mut stages);
-        let plan = Self { input, lowest: 0, stages };
+        let trained = |stage: &Stage| stage.weights().is_some_and(|weights| !weights.frozen);
+        let plan = Self { input, lowest: stages.iter().position(trained).unwrap_or(0), stages };
         if plan.numbers() > AT_ONCE {
             return Err(ModelError::Unsupported {
                 engine: "the card",
@@ -150,9 +151,7 @@ impl Plan {
                 remedy: "leave --device out: the CPU computes it",
             });
         }
-        let Self { stages, .. } = plan;
-        let trained = |stage: &Stage| stage.weights().is_some_and(|weights| !weights.frozen);
-        Ok(Self { input, lowest: stages.iter().position(trained).unwrap_or(0), stages })
+        Ok(plan)
     }
 
     /// Numbers that an example takes: its inputs, what every stage gives, columns, and signals on the way down.
