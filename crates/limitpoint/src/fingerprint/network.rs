@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::battery::{task, workers};
 use super::pace::Pace;
-use super::reading::walk;
+use super::reading::{Walked, walk};
 use super::{Candidate, FingerprintError, Settings};
 use crate::diagnostics::kkt_measure;
 use crate::driver::Process;
@@ -42,7 +42,7 @@ pub struct NetworkEvidence {
     pub references: Vec<String>,
     /// Readings at levels of the loss that the references reached too.
     pub readings: Vec<NetworkReading>,
-    /// Why there are none, where the optimiser does not train networks.
+    /// Why there are none, where the optimiser does not train networks, or does not fit this one.
     pub trouble: Option<String>,
 }
 
@@ -66,7 +66,11 @@ pub(super) fn evidence(
     pace: &Pace,
 ) -> Result<NetworkEvidence, FingerprintError> {
     let names = REFERENCES.map(str::to_owned).to_vec();
-    let own = match follow(experiment, optimiser, geometries, &pace.finer(FINEST, DEPTH)) {
+    let own = follow(experiment, optimiser, geometries, &pace.finer(FINEST, DEPTH)).and_then(|(own, walked)| {
+        walked.must_fit(optimiser, experiment.trim_start_matches("fingerprint-"))?;
+        Ok(own)
+    });
+    let own = match own {
         Ok(own) => own,
         Err(error) => {
             return Ok(NetworkEvidence { references: names, readings: Vec::new(), trouble: Some(error.to_string()) });
@@ -77,7 +81,7 @@ pub(super) fn evidence(
         let spec: OptimiserSpec = super::battery::optimiser(name)?;
         let depth = own.last().map(|moment| moment.0);
         let settings = Settings { log10_loss: depth, ..Settings::default() };
-        references.push(follow(experiment, name, geometries, &Pace::of(&spec, &settings).finer(FINEST, DEPTH))?);
+        references.push(follow(experiment, name, geometries, &Pace::of(&spec, &settings).finer(FINEST, DEPTH))?.0);
     }
     let readings = own.into_iter().filter_map(|(log10_loss, margins, alignment)| {
         // of every reference, its first moment at this loss or below; their grid of levels is the same
@@ -96,12 +100,12 @@ fn follow(
     optimiser: &str,
     geometries: &[Candidate],
     pace: &Pace,
-) -> Result<Vec<Moment>, FingerprintError> {
+) -> Result<(Vec<Moment>, Walked), FingerprintError> {
     let training = task(experiment, optimiser)?.training()?;
     let layout = training.objective()?.layout().clone();
     let mut norms = workers(geometries, &layout)?;
     let mut moments: Vec<Moment> = Vec::new();
-    walk(&training, pace, &mut |process: &mut dyn Process| {
+    let walked = walk(&training, pace, &mut |process: &mut dyn Process| {
         process.show(&mut |snapshot| {
             let point = &snapshot.point;
             let measures: Vec<_> = norms.iter_mut().map(|norm| kkt_measure(point, &mut **norm)).collect();
@@ -112,5 +116,5 @@ fn follow(
         });
         Ok(())
     })?;
-    Ok(moments)
+    Ok((moments, walked))
 }

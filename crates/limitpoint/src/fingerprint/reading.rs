@@ -77,6 +77,17 @@ pub(super) struct Walked {
     pub reason: String,
 }
 
+impl Walked {
+    /// Refuses a walk that ended above the first level: nothing can be read off it.
+    pub(super) fn must_fit(&self, optimiser: &str, probe: &str) -> Result<(), FingerprintError> {
+        if self.log10_loss <= -FIRST_LEVEL {
+            return Ok(());
+        }
+        let (log10_loss, steps, reason) = (self.log10_loss, self.steps, self.reason.clone());
+        Err(FingerprintError::NotFitted { text: optimiser.into(), probe: probe.into(), log10_loss, steps, reason })
+    }
+}
+
 /// Moves a run through the stages of its pace and shows it, after the steps that cross a level and at the end.
 pub(super) fn walk(
     training: &Training,
@@ -139,15 +150,7 @@ pub(super) fn run(
         readings.push(reader.read(process.params(), Some(log_loss), steps));
         Ok(())
     })?;
-    if walked.log10_loss.is_nan() || walked.log10_loss > -FIRST_LEVEL {
-        return Err(FingerprintError::NotFitted {
-            text: optimiser.to_owned(),
-            probe: probe.name.to_owned(),
-            log10_loss: walked.log10_loss,
-            steps: walked.steps,
-            reason: walked.reason,
-        });
-    }
+    walked.must_fit(optimiser, probe.name)?;
     Ok(ProbeRun::new(probe, optima, start, (walked.steps, walked.reason), readings))
 }
 

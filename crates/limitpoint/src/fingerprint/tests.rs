@@ -93,6 +93,10 @@ fn adam_is_sign_like_until_epsilon_takes_over() {
     let change = found.early().unwrap().log10_loss[1];
     assert!((-16.0..-6.0).contains(&change), "{}", found.answer);
     assert!(found.answer.contains("early") && found.answer.contains("late"), "{}", found.answer);
+    // its first steps leave no unit of the convolution active: that is said, and nothing is read off it
+    let trouble = found.convolution.trouble.unwrap();
+    assert!(found.convolution.readings.is_empty() && trouble.contains("does not fit probe convolution"), "{trouble}");
+    assert!(found.network.trouble.is_none() && !found.network.readings.is_empty());
 }
 
 #[test]
