@@ -205,9 +205,27 @@ extern "C" __global__ void round_to(real *out, const double *params, wide count)
     FOUR(k) if (OF_FOUR(k) < count) out[OF_FOUR(k)] = (real)params[OF_FOUR(k)];
 }
 
-// A step of all parameters, in 64 bits: rule[0] is 0 for θ + c·g and 1 for θ − c·sign(g), rule[1] is c. `moved` becomes
-// 1 if an entry of the gradient is not zero.
-extern "C" __global__ void update(double *params, real *weights, const real *gradient, wide count, const double *rule, int *moved) {
+// A part of a metric: the entries before `end` that no part before has, and their function of θ times a factor.
+struct Part {
+    double end, kind, lambda, exponent, factor;
+};
+
+// The metric at entry `at` of the parameters: the function of its part, 0 behind the last.
+__device__ double metric_at(const struct Part *parts, int count, wide at, double theta) {
+    for (int k = 0; k < count; k++)
+        if (at < parts[k].end) {
+            struct Part part = parts[k];
+            if (part.kind == 0) return part.factor;
+            if (part.kind == 1) return part.factor * sqrt(theta * theta + part.lambda);
+            return part.factor / ((part.exponent - 1) * pow(fabs(theta), part.exponent - 2) + part.lambda);
+        }
+    return 0;
+}
+
+// A step of all parameters, in 64 bits: rule[0] is 0 for θ + c·g, 1 for θ − c·sign(g) and 2 for θ + c·M(θ)g with the metric
+// of rule[2] parts, rule[1] is c. `moved` becomes 1 if an entry of the gradient is not zero.
+extern "C" __global__ void update(double *params, real *weights, const real *gradient, wide count, const double *rule,
+                                  const struct Part *parts, int *moved) {
     double kind = rule[0], factor = rule[1], p[4], g[4];
     bool any = false;
     FOUR(k) g[k] = OF_FOUR(k) < count ? (double)gradient[OF_FOUR(k)] : 0.0;
@@ -215,7 +233,9 @@ extern "C" __global__ void update(double *params, real *weights, const real *gra
     FOUR(k) {
         any |= g[k] != 0;
         // a number that is none has no sign: 0 · g brings it back
-        p[k] = kind == 0 ? p[k] + factor * g[k] : p[k] - (factor * (g[k] > 0 ? 1.0 : g[k] < 0 ? -1.0 : 0.0) + 0.0 * g[k]);
+        if (kind == 0) p[k] += factor * g[k];
+        else if (kind == 1) p[k] -= factor * (g[k] > 0 ? 1.0 : g[k] < 0 ? -1.0 : 0.0) + 0.0 * g[k];
+        else p[k] += factor * metric_at(parts, (int)rule[2], OF_FOUR(k), p[k]) * g[k];
         if (OF_FOUR(k) < count) {
             params[OF_FOUR(k)] = p[k];
             weights[OF_FOUR(k)] = (real)p[k];

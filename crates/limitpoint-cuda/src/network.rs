@@ -7,7 +7,7 @@ use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use limitpoint::engine::{Bound, Evaluator};
 use limitpoint::linalg::SharedMatrix;
 use limitpoint::models::Architecture;
-use limitpoint::params::{At, Parameters, Update, Version};
+use limitpoint::params::{At, DiagonalMetric, MetricEntry, Parameters, Update, Version};
 
 use super::card::{Argument, Card, CardError, Number};
 use super::memory::{Master, Memory};
@@ -34,8 +34,11 @@ pub(crate) struct Network {
     version: Option<Version>,
     weights: Memory,
     gradient: Memory,
-    /// Kind and number of a step.
+    /// Kind and number of a step, and how many parts the metric has.
     rule: Memory,
+    /// The parts of the optimiser's metric, if it has one, and how many there are.
+    parts: Memory,
+    metric_parts: usize,
     moved: Memory,
     buffers: Buffers,
     /// The last pass went up in one piece, so that it can come down without going up again.
@@ -46,6 +49,8 @@ pub(crate) struct Network {
     card: Card,
 }
 
+/// Parts that a metric may have here: every parameter looks for its own.
+const PARTS: usize = 128;
 /// Numbers of examples for which a way is remembered: a batch, the last one of an epoch, all.
 const REMEMBERED: usize = 3;
 
@@ -86,7 +91,9 @@ impl Network {
             version: None,
             weights: card.numbers(length)?,
             gradient: card.numbers(length)?,
-            rule: Memory::zeros(&card.stream, 16)?,
+            rule: Memory::zeros(&card.stream, 24)?,
+            parts: Memory::zeros(&card.stream, PARTS * size_of::<[f64; 5]>())?,
+            metric_parts: 0,
             moved: Memory::zeros(&card.stream, 4)?,
             buffers: Buffers::new(&card, &plan, at_once)?,
             whole: false,
@@ -192,7 +199,7 @@ impl Network {
         }
     }
 
-    fn try_step(&mut self, params: &mut Parameters, cotangent: &[f64], rule: [f64; 2]) -> Result<bool, CardError> {
+    fn try_step(&mut self, params: &mut Parameters, cotangent: &[f64], rule: [f64; 3]) -> Result<bool, CardError> {
         self.card.context.bind_to_thread().map_err(CardError::driver("reaching the card"))?;
         self.take(&At::from(&*params))?;
         self.rule.write(0, &rule)?;
@@ -229,6 +236,7 @@ impl Network {
             (&self.gradient).into(),
             Argument::Wide(count as i64),
             (&self.rule).into(),
+            (&self.parts).into(),
             (&self.moved).into(),
         ];
         self.card.launch_fours("update", count, &arguments)
@@ -267,6 +275,24 @@ impl Network {
         self.bound.scores.fill(f64::NAN);
         self.version = None;
     }
+}
+
+/// Parts of a metric as the kernels read them: end, function, λ, exponent, factor; what lies between two parts has the factor 0.
+fn table(metric: &DiagonalMetric) -> Vec<[f64; 5]> {
+    let (mut parts, mut end) = (Vec::new(), 0);
+    for (range, entry, factor) in metric.parts() {
+        if range.start > end {
+            parts.push([range.start as f64, 0.0, 0.0, 0.0, 0.0]);
+        }
+        end = range.end;
+        let [kind, lambda, exponent] = match *entry {
+            MetricEntry::One => [0.0, 0.0, 0.0],
+            MetricEntry::Hyperbolic { lambda } => [1.0, lambda, 0.0],
+            MetricEntry::Power { p, lambda } => [2.0, lambda, p],
+        };
+        parts.push([end as f64, kind, lambda, exponent, *factor]);
+    }
+    parts
 }
 
 /// Numbers of the host on the card, in the numbers of its products.
@@ -318,10 +344,24 @@ impl Evaluator for Network {
         }
     }
 
+    fn adopt(&mut self, metric: &DiagonalMetric) -> bool {
+        let parts = table(metric);
+        if parts.len() > PARTS {
+            return false;
+        }
+        let written = self.card.context.bind_to_thread().map_err(CardError::driver("reaching the card"));
+        if let Err(error) = written.and_then(|()| self.parts.write(0, &parts)) {
+            self.fail(&error);
+        }
+        self.metric_parts = parts.len();
+        true
+    }
+
     fn step(&mut self, params: &mut Parameters, cotangent: &[f64], update: Update, scratch: &mut [f64]) -> bool {
         let rule = match update {
-            Update::Along(factor) => [0.0, factor],
-            Update::AgainstSigns(length) => [1.0, length],
+            Update::Along(factor) => [0.0, factor, 0.0],
+            Update::AgainstSigns(length) => [1.0, length, 0.0],
+            Update::Metric(factor) => [2.0, factor, self.metric_parts as f64],
             Update::Host => {
                 self.pull_back(At::from(&*params), cotangent, scratch);
                 return scratch.iter().any(|g| *g != 0.0);

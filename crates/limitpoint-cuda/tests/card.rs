@@ -7,7 +7,7 @@ use limitpoint::engine::Evaluator;
 use limitpoint::linalg::{Matrix, Panels};
 use limitpoint::models::{ModelSpec, Shape};
 use limitpoint::numeric::{RandomStream, Streams};
-use limitpoint::params::{At, Parameters, Update};
+use limitpoint::params::{At, DiagonalMetric, MetricEntry, Parameters, Update};
 use limitpoint::prelude::*;
 
 /// Whether there is a card; says so if not.
@@ -166,6 +166,32 @@ fn steps_are_made_on_the_card() {
     }
 }
 
+/// Steps by a metric of all functions, with a gap that stays, are those of the metric with the CPU's gradient.
+#[test]
+fn steps_by_a_metric_are_made_on_the_card() {
+    if !card() {
+        return;
+    }
+    let (spec, shape) = (image("conv 3 3x3, pool 2, dense 5, dense", r#", "biases": "all""#), Shape::image(2, 6, 6));
+    let Pair { mut evaluators, params } = pair(&spec, &shape, 3, 20, Precision::F64).unwrap();
+    let metric = DiagonalMetric::new(vec![
+        (0..9, MetricEntry::One, 0.5),
+        (9..40, MetricEntry::Hyperbolic { lambda: 0.01 }, 3.0),
+        (50..params.len(), MetricEntry::Power { p: 10.0, lambda: 0.3 }, 2.0),
+    ]);
+    let [cpu, card] = &mut evaluators;
+    assert!(card.adopt(&metric) && !cpu.adopt(&metric));
+    let (mut held, mut expected, mut scratch) = (Parameters::new(&params), params.clone(), vec![0.0; params.len()]);
+    for step in 0..6 {
+        let cotangent: Vec<f64> = (0..60).map(|k| (0.3 * f64::from(k + step)).sin()).collect();
+        assert!(card.forward(&held).step(&mut held, &cotangent, Update::Metric(-1e-2), &mut scratch));
+        cpu.forward(&expected).pull_back(&expected, &cotangent, &mut scratch);
+        metric.step(&mut expected, -1e-2, &scratch);
+    }
+    let far = distance(&expected, held.read());
+    assert!(far < 1e-12 && distance(&params, &expected) > 0.01 && params[40..50] == held.read()[40..50], "{far:e}");
+}
+
 /// Two evaluators, and a batch among others, give the same bits.
 #[test]
 fn bits_repeat() {
@@ -201,7 +227,8 @@ fn runs_end_where_those_of_the_cpu_end() {
     let labels: Vec<f64> = (0..40).map(|n| if inputs.row(n)[0] > 0.0 { 1.0 } else { -1.0 }).collect();
     let data = Dataset::new("points", inputs, Targets::Binary(labels), vec![1, 6, 6]).unwrap();
     let model = image("conv 3 3x3, pool 2, dense 8, dense", "");
-    for (optimiser, steps) in [("gradient", 100), ("sign", 100), ("adam", 60)] {
+    let metric = "blocks(layer1=natural-gradient(potential=hyperbolic(lambda=0.1)), rest=natural-gradient(potential=smoothed(p=10, lambda=0.5)))";
+    for (optimiser, steps) in [("gradient", 100), ("sign", 100), ("adam", 60), (metric, 100)] {
         let end = |device| {
             let training = Training::new(&data, model.clone()).unwrap().optimiser(optimiser);
             let training = training.unwrap().device(device).at_most_steps(steps);

@@ -203,6 +203,22 @@ fn five_optimisers_train_it_and_it_is_certified() {
     assert_eq!(optimisers[best(1)], "sign", "{margins:?}");
 }
 
+/// Nobody has told where the model is not smooth, so that this would be plain steepest descent.
+#[test]
+fn minimum_norm_descent_is_refused_where_kinks_are_not_known() {
+    let data = data();
+    let evaluator = Box::new(oracle(&data));
+    let layout = evaluator.layout().clone();
+    let objective = Objective::around(evaluator, &data, &LossSpec::Exponential, Reduction::Sum).unwrap();
+    let spec: OptimiserSpec =
+        "switch(first=gradient, second=steepest(norm=l1, minimum_norm=true), when=perfect-accuracy)".parse().unwrap();
+    let schedule: ScheduleSpec = "constant(rate=0.01)".parse().unwrap();
+    let (optimiser, schedule) = (spec.build(&layout).unwrap(), schedule.build().unwrap());
+    let refused =
+        Descent::new(objective, optimiser, schedule, Batching::Full, start(&layout), &Streams::new(1)).err().unwrap();
+    assert!(refused.to_string().contains("minimum_norm=true"), "{refused}");
+}
+
 /// What the library knows, given as an oracle, is what the library computes.
 #[test]
 fn a_network_of_the_library_given_as_an_oracle_trains_alike() {

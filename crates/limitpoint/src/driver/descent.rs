@@ -39,12 +39,14 @@ pub struct Descent {
     start_room: (Vec<f64>, Option<Version>),
     /// See [`Process::settled_steps`].
     settled: Range<u64>,
+    /// Whether the engine took up the optimiser's metric.
+    adopted: bool,
 }
 
 impl Descent {
     /// Starts at `params`; the order of mini-batches comes from the stream "order".
     pub fn new(
-        objective: Objective,
+        mut objective: Objective,
         optimiser: Box<dyn Optimiser>,
         schedule: Box<dyn Schedule>,
         batching: Batching,
@@ -61,6 +63,11 @@ impl Descent {
                 return Err(DriverError::StepReviewOnBatches { size });
             }
         }
+        let wishes = optimiser.wishes();
+        if wishes.kinks && !objective.tangents().is_ok_and(|model| model.knows_kinks()) {
+            return Err(DriverError::NoKinks);
+        }
+        let adopted = wishes.metric.is_some_and(|metric| objective.evaluator().adopt(&metric));
         let (length, order) = (params.len(), streams.stream("order"));
         let mut descent = Self {
             batching,
@@ -81,6 +88,7 @@ impl Descent {
             epoch_start: None,
             start_room: (Vec::new(), None),
             settled: 0..1,
+            adopted,
             objective,
             optimiser,
             schedule,
@@ -165,7 +173,7 @@ impl Descent {
         let context = self.context();
         self.optimiser.prepare(&context);
         // who steps by a formula does not look ahead, and then the parameters may stay where the engine keeps them
-        let formula = self.optimiser.update(0.0, 0.0).is_formula();
+        let formula = self.update(0.0, 0.0).is_formula();
         let ahead = !formula && self.optimiser.look_ahead(self.params.read(), self.ahead.write());
         self.objective.forward(if ahead { &self.ahead } else { &self.params });
         ahead
@@ -179,13 +187,19 @@ impl Descent {
 
     /// The step as a formula, if it is one and can be made while its gradient is made.
     fn formula(&self, ahead: bool, log_step: f64) -> Option<Update> {
-        let update = if ahead { Update::Host } else { self.optimiser.update(self.objective.log_loss(), log_step) };
+        let update = if ahead { Update::Host } else { self.update(self.objective.log_loss(), log_step) };
         update.is_formula().then_some(update)
+    }
+
+    /// What the optimiser asks for, as far as the engine took it up.
+    fn update(&self, log_scale: f64, log_step: f64) -> Update {
+        let update = self.optimiser.update(log_scale, log_step);
+        if matches!(update, Update::Metric(_)) && !self.adopted { Update::Host } else { update }
     }
 
     fn move_by(&mut self, log_step: f64) -> Result<(), DriverError> {
         let update = self.optimiser.update(self.gradient.log_scale, log_step);
-        if update != Update::Host {
+        if matches!(update, Update::Along(_) | Update::AgainstSigns(_)) {
             update.make(self.params.write(), &self.gradient.direction);
             return Ok(());
         }

@@ -40,6 +40,11 @@ pub enum DriverError {
         /// The batch size.
         size: usize,
     },
+    /// An optimiser that asks for kinks, on an engine that does not know them.
+    #[error(
+        "minimum_norm=true asks where the model has kinks, which this engine does not know: leave it out, or compute on the CPU"
+    )]
+    NoKinks,
     /// Parameters of the wrong length.
     #[error(transparent)]
     Params(#[from] crate::params::ParamsError),

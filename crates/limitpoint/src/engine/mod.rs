@@ -31,7 +31,7 @@ pub use tangents::{Kink, KinkColumn, Kinks, Tangents};
 
 use crate::data::Inputs;
 use crate::models::{Architecture, Homogeneity, ModelError};
-use crate::params::{At, ParamLayout, Parameters, Update};
+use crate::params::{At, DiagonalMetric, ParamLayout, Parameters, Update};
 
 /// Something that can compute models.
 pub trait Engine {
@@ -105,6 +105,12 @@ pub trait Evaluator: Send {
         self.pull_back(At::from(&*params), cotangent, scratch);
         update.make(params.write(), scratch);
         scratch.iter().any(|g| *g != 0.0)
+    }
+
+    /// Takes up the metric that the optimiser will step by, if the engine can: [`Update::Metric`] is for those that did.
+    fn adopt(&mut self, metric: &DiagonalMetric) -> bool {
+        let _ = metric;
+        false
     }
 
     /// The same model for those who look closer, if the engine can.

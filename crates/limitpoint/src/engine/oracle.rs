@@ -132,6 +132,10 @@ impl Evaluator for Oracle {
 }
 
 impl Tangents for Oracle {
+    fn knows_kinks(&self) -> bool {
+        false
+    }
+
     fn per_example_gradients(&mut self, params: &[f64], output: usize) -> Matrix {
         let (count, outputs) = (self.rows.len(), self.bound.outputs);
         let mut out = Matrix::zeros(count, params.len());

@@ -43,6 +43,11 @@ pub trait Tangents: Evaluator {
         self.score(params.into());
     }
 
+    /// Whether [`Tangents::kinks`] knows all kinks there are; an engine that asks somebody else for gradients does not.
+    fn knows_kinks(&self) -> bool {
+        true
+    }
+
     /// The model's kinks, if it can have any.
     fn kinks(&mut self) -> Option<&mut dyn Kinks> {
         None

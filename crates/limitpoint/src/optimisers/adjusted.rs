@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Optimiser, OptimiserError, OptimiserState};
+use super::{Optimiser, OptimiserError, OptimiserState, Wishes};
 use crate::numeric::LogScaled;
 use crate::objective::Evaluation;
 use crate::params::{ParamLayout, Update};
@@ -81,6 +81,10 @@ impl Optimiser for Adjusted {
 
     fn look_ahead(&mut self, params: &[f64], out: &mut [f64]) -> bool {
         self.inner.look_ahead(params, out)
+    }
+
+    fn wishes(&self) -> Wishes {
+        self.inner.wishes()
     }
 
     fn subgradient(&mut self, evaluation: Evaluation<'_>, params: &[f64], gradient: &mut LogScaled) {

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use indexmap::IndexMap;
 
-use super::{Optimiser, OptimiserError, OptimiserSpec, OptimiserState};
+use super::{Optimiser, OptimiserError, OptimiserSpec, OptimiserState, Wishes, step_factor};
 use crate::numeric::LogScaled;
-use crate::params::{Block, BlockSelection, ParamLayout, assign};
+use crate::params::{Block, BlockSelection, DiagonalMetric, MetricEntry, ParamLayout, Update, assign};
 use crate::schedules::StepContext;
 
 /// Each group of blocks moves by its own optimiser, all of them by one gradient and one step size.
@@ -24,6 +24,8 @@ use crate::schedules::StepContext;
 /// [`OptimiserSpec::own_norm`].
 pub(super) struct Blocks {
     parts: Vec<Part>,
+    /// That of all parts, where each steps by one or along the gradient.
+    metric: Option<DiagonalMetric>,
 }
 
 /// A group of blocks with its optimiser and room for its slices.
@@ -71,8 +73,35 @@ impl Blocks {
         }
         // the order of the layout, whatever that of the file
         built.sort_by_key(|part| part.ranges[0].start);
-        Ok(Self { parts: built })
+        let metric = metric(&built);
+        Ok(Self { parts: built, metric })
     }
+}
+
+/// The metrics of all parts as one, if all have one; a part along the gradient has 1.
+fn metric(parts: &[Part]) -> Option<DiagonalMetric> {
+    let mut whole = Vec::new();
+    for part in parts {
+        let length = part.params.len();
+        let (own, factor) = match part.optimiser.update(0.0, 0.0) {
+            Update::Along(factor) => (DiagonalMetric::new(vec![(0..length, MetricEntry::One, 1.0)]), -factor),
+            Update::Metric(factor) => (part.optimiser.wishes().metric?, -factor),
+            Update::AgainstSigns(_) | Update::Host => return None,
+        };
+        let mut start = 0;
+        for range in &part.ranges {
+            let inside = start..start + range.len();
+            for (entries, entry, weight) in own.parts() {
+                let (from, to) = (entries.start.max(inside.start), entries.end.min(inside.end));
+                if from < to {
+                    whole.push((range.start + from - start..range.start + to - start, *entry, weight * factor));
+                }
+            }
+            start = inside.end;
+        }
+    }
+    whole.sort_by_key(|(range, ..)| range.start);
+    Some(DiagonalMetric::new(whole))
 }
 
 /// The key of what an optimiser contains that needs the whole model for its subgradient, if it does.
@@ -127,6 +156,14 @@ fn scatter(ranges: &[Range<usize>], from: &[f64], to: &mut [f64]) {
 }
 
 impl Optimiser for Blocks {
+    fn wishes(&self) -> Wishes {
+        Wishes { kinks: false, metric: self.metric.clone() }
+    }
+
+    fn update(&self, log_scale: f64, log_step: f64) -> Update {
+        if self.metric.is_some() { Update::Metric(-step_factor(log_step, log_scale)) } else { Update::Host }
+    }
+
     fn prepare(&mut self, context: &StepContext) {
         self.parts.iter_mut().for_each(|part| part.optimiser.prepare(context));
     }

@@ -262,7 +262,42 @@ fn formulas_stay_formulas_with_a_factor_and_not_with_decay() {
     assert_eq!(plain(adjusted(gradient.clone(), 1.0, 0.0)), plain(gradient.clone()));
     assert_eq!(plain(adjusted(gradient.clone(), 2.0, 0.0)), Update::Along(-(1.0 + 2f64.ln() - 3.0).exp()));
     assert_eq!(plain(adjusted(gradient.clone(), 1.0, 0.1)), Update::Host);
-    assert_eq!(plain(OptimiserSpec::blocks([("all", gradient)])), Update::Host);
+    assert_eq!(plain(OptimiserSpec::blocks([("all", parse("adam"))])), Update::Host);
+}
+
+/// Engines that take up the metric step as the host does.
+#[test]
+fn metrics_of_parts_make_one_metric_that_steps_as_the_host_does() {
+    let layout = layout();
+    let natural = |potential: &str| parse(&format!("natural-gradient(potential={potential})"));
+    let parts = [
+        ("a", adjusted(natural("hyperbolic(lambda=0.3)"), 2.5, 0.0)),
+        ("b", natural("smoothed(p=10, lambda=0.2)")),
+        ("rest", parse("gradient")),
+    ];
+    let names: Vec<String> = layout.blocks().iter().map(|block| block.name.clone()).collect();
+    let parts = parts
+        .into_iter()
+        .enumerate()
+        .map(|(place, (key, spec))| (if key == "rest" { key.to_owned() } else { names[place].clone() }, spec));
+    let parts: Vec<(String, OptimiserSpec)> = parts.collect();
+    let spec = OptimiserSpec::blocks(parts.iter().map(|(name, spec)| (name.as_str(), spec.clone())));
+    let mut optimiser = spec.build(&layout).unwrap();
+    let metric = optimiser.wishes().metric.unwrap();
+    let Update::Metric(factor) = optimiser.update(-3.0, 1.0) else { panic!("no metric") };
+    assert_eq!(factor, -(-2f64).exp());
+    let mut gradient = gradient(&layout, 0);
+    gradient.log_scale = -3.0;
+    let (mut host, mut engine) = (start(&layout), start(&layout));
+    optimiser.step(&mut host, &gradient, &context(0), 1.0).unwrap();
+    metric.step(&mut engine, factor, &gradient.direction);
+    for (host, engine) in host.iter().zip(&engine) {
+        assert!((host - engine).abs() <= 1e-14 * host.abs().max(1.0), "{host} {engine}");
+    }
+    assert_ne!(host, start(&layout));
+    // an optimiser of another kind in any part, or a potential without a metric that engines know, and there is none
+    let mixed = OptimiserSpec::blocks([(names[0].as_str(), natural("entropy")), ("rest", parse("gradient"))]);
+    assert_eq!(mixed.build(&layout).unwrap().wishes().metric, None);
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub use switch::Event;
 use crate::norms::NormError;
 use crate::numeric::LogScaled;
 use crate::objective::Evaluation;
-use crate::params::{ParamsError, Update};
+use crate::params::{DiagonalMetric, ParamsError, Update};
 use crate::potentials::PotentialError;
 use crate::schedules::StepContext;
 
@@ -90,6 +90,11 @@ pub trait Optimiser: Send {
     fn look_ahead(&mut self, params: &[f64], out: &mut [f64]) -> bool {
         let _ = (params, out);
         false
+    }
+
+    /// What it asks of the engine before its first step.
+    fn wishes(&self) -> Wishes {
+        Wishes::default()
     }
 
     /// The gradient this optimiser wants at `params`, where the evaluation was made.
@@ -132,6 +137,15 @@ pub trait Optimiser: Send {
 
     /// Takes up a remembered state.
     fn restore(&mut self, state: &OptimiserState) -> Result<(), OptimiserError>;
+}
+
+/// What an optimiser asks of an engine.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Wishes {
+    /// The model's kinks, without which it would be another optimiser.
+    pub kinks: bool,
+    /// To step by this metric where the parameters are; an engine that does not leaves the steps to the host.
+    pub metric: Option<DiagonalMetric>,
 }
 
 /// exp(ln η + ln scale): the factor in front of the gradient's direction. A zero gradient gives 0.

@@ -1,8 +1,8 @@
 //! Natural gradient descent in the Hessian metric of a potential.
 
-use super::{Optimiser, OptimiserError, OptimiserState, step_factor};
+use super::{Optimiser, OptimiserError, OptimiserState, Wishes, step_factor};
 use crate::numeric::LogScaled;
-use crate::params::ParamLayout;
+use crate::params::{DiagonalMetric, MetricEntry, ParamLayout, Update};
 use crate::potentials::{MirrorPotential, PotentialSpec};
 use crate::schedules::StepContext;
 
@@ -13,15 +13,33 @@ use crate::schedules::StepContext;
 pub(super) struct NaturalGradient {
     potential: Box<dyn MirrorPotential>,
     direction: Vec<f64>,
+    /// ∇²R⁻¹, where it is a diagonal that engines may know and every number is in the domain.
+    metric: Option<DiagonalMetric>,
 }
 
 impl NaturalGradient {
     pub fn new(spec: &PotentialSpec, layout: &ParamLayout) -> Result<Self, OptimiserError> {
-        Ok(Self { potential: spec.build(layout)?, direction: vec![0.0; layout.len()] })
+        let entry = match *spec {
+            PotentialSpec::Euclidean => Some(MetricEntry::One),
+            PotentialSpec::Hyperbolic { lambda } => Some(MetricEntry::Hyperbolic { lambda }),
+            PotentialSpec::Smoothed { p, lambda } if lambda > 0.0 => Some(MetricEntry::Power { p, lambda }),
+            _ => None,
+        };
+        let ranges = layout.trainable_ranges();
+        let metric = entry.map(|entry| DiagonalMetric::new(ranges.into_iter().map(|r| (r, entry, 1.0)).collect()));
+        Ok(Self { potential: spec.build(layout)?, direction: vec![0.0; layout.len()], metric })
     }
 }
 
 impl Optimiser for NaturalGradient {
+    fn wishes(&self) -> Wishes {
+        Wishes { kinks: false, metric: self.metric.clone() }
+    }
+
+    fn update(&self, log_scale: f64, log_step: f64) -> Update {
+        if self.metric.is_some() { Update::Metric(-step_factor(log_step, log_scale)) } else { Update::Host }
+    }
+
     fn step(
         &mut self,
         params: &mut [f64],

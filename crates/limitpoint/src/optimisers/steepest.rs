@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::clarke::minimum_norm;
-use super::{Optimiser, OptimiserError, OptimiserState, step_factor};
+use super::{Optimiser, OptimiserError, OptimiserState, Wishes, step_factor};
 use crate::linalg::norm2;
 use crate::norms::{Norm, NormSpec};
 use crate::numeric::LogScaled;
@@ -89,6 +89,10 @@ impl Steepest {
 }
 
 impl Optimiser for Steepest {
+    fn wishes(&self) -> Wishes {
+        Wishes { kinks: self.minimum_norm, metric: None }
+    }
+
     fn subgradient(&mut self, evaluation: Evaluation<'_>, params: &[f64], gradient: &mut LogScaled) {
         self.resolved = None;
         self.kinks = (0, 0.0);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Optimiser, OptimiserError, OptimiserState};
+use super::{Optimiser, OptimiserError, OptimiserState, Wishes};
 use crate::numeric::LogScaled;
 use crate::objective::Evaluation;
 use crate::schedules::StepContext;
@@ -61,6 +61,11 @@ impl Optimiser for Switch {
 
     fn look_ahead(&mut self, params: &[f64], out: &mut [f64]) -> bool {
         self.active().look_ahead(params, out)
+    }
+
+    fn wishes(&self) -> Wishes {
+        // one metric serves one of two optimisers only: both move on the host
+        Wishes { kinks: self.first.wishes().kinks || self.second.wishes().kinks, metric: None }
     }
 
     fn subgradient(&mut self, evaluation: Evaluation<'_>, params: &[f64], gradient: &mut LogScaled) {

@@ -4,6 +4,7 @@
 //! here. A block can be frozen: it keeps its initial value, its gradient is reported as zero, and norms and potentials
 //! leave it out.
 
+mod metric;
 mod parameters;
 mod selection;
 mod update;
@@ -12,6 +13,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::metric::{DiagonalMetric, MetricEntry};
 pub use self::parameters::{At, Elsewhere, Parameters, Version};
 pub use self::selection::{BlockSelection, assign};
 pub use self::update::Update;

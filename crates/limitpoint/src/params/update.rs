@@ -23,27 +23,29 @@ pub enum Update {
     Along(f64),
     /// θ − c·sign(g), where a zero moves nothing.
     AgainstSigns(f64),
+    /// θ + c·M(θ)g, for engines that took up the optimiser's [`DiagonalMetric`](super::DiagonalMetric) M; nobody else is asked for it.
+    Metric(f64),
     /// Whatever the optimiser does with the gradient in its hands.
     Host,
 }
 
 impl Update {
     /// Where a parameter goes with this entry of the gradient; one that is not finite gives a number that is not. A
-    /// host update leaves it where it is.
+    /// host update, and one by a metric, which is not known here, leave it where it is.
     #[inline(always)]
     pub fn of(self, param: f64, gradient: f64) -> f64 {
         match self {
             Self::Along(factor) => param + factor * gradient,
             // a NaN compares false on both sides and would be passed over: 0 · NaN brings it back
             Self::AgainstSigns(length) => param - (length * sign(gradient) + 0.0 * gradient),
-            Self::Host => param,
+            Self::Metric(_) | Self::Host => param,
         }
     }
 
     /// Whether it is a formula with a finite number, so that a zero gradient moves nothing.
     pub fn is_formula(self) -> bool {
         match self {
-            Self::Along(number) | Self::AgainstSigns(number) => number.is_finite(),
+            Self::Along(number) | Self::AgainstSigns(number) | Self::Metric(number) => number.is_finite(),
             Self::Host => false,
         }
     }

@@ -40,9 +40,6 @@ impl Setup {
         mut objective: Objective,
         data: &Dataset,
     ) -> Result<Descent, TrainingError> {
-        if needs_tangents(spec) {
-            objective.tangents()?;
-        }
         let layout = objective.layout().clone();
         let params = self.initial(&layout);
         let mut schedule = self.schedule.clone().with_forgetting(spec.forgets());
@@ -63,11 +60,6 @@ impl Setup {
         let (optimiser, streams) = (spec.build(&layout)?, Streams::new(self.seed));
         Ok(Descent::new(objective, optimiser, schedule.build()?, self.batching, params, &streams)?)
     }
-}
-
-/// Whether it asks for kinks, which an engine may not know: without them it would be another optimiser.
-fn needs_tangents(spec: &OptimiserSpec) -> bool {
-    matches!(spec, OptimiserSpec::Steepest { minimum_norm: true, .. }) || spec.parts().into_iter().any(needs_tangents)
 }
 
 /// B = maxᵢ ‖xᵢ‖_* in the optimiser's own norm, ℓ2 where it has none (B eq. 12).
