@@ -13,6 +13,7 @@ use limitpoint::objective::Reduction;
 use limitpoint::report::Sketch;
 use limitpoint::robustness::AttackSpec;
 use limitpoint::training::Setup;
+use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -211,12 +212,13 @@ fn table_1(material: &Material) -> Result<Reading, ClaimError> {
     let begun: Vec<String> = material
         .runs("d-cnn")
         .map(|run| {
-            let (epoch, loss) =
-                (run.metrics.last("epoch").unwrap_or(0.0), run.metrics.last("log10_loss").unwrap_or(f64::NAN));
+            let last = |column: &str| run.metrics.last(column).unwrap_or(f64::NAN);
             format!(
-                "seed {} was last measured after {epoch} epochs at a mean loss of 10^{:.2}",
+                "seed {} was last measured after {} epochs at a mean loss of 10^{:.2} and a margin of {:.3e}",
                 run.seed,
-                loss - 60_000f64.log10()
+                last("epoch"),
+                last("log10_loss") - 60_000f64.log10(),
+                last("layer_margin")
             )
         })
         .collect();
@@ -251,22 +253,26 @@ fn figure_7(material: &Material) -> Result<Reading, ClaimError> {
 fn figure_8(material: &Material) -> Result<Reading, ClaimError> {
     let mut reading = Reading::default();
     let mut medians = Vec::new();
+    // the models of one run, the one that has come furthest; side by side, because an attack leaves a card and most cores idle
+    let furthest = material.runs("d-cnn").max_by_key(|run| run.steps);
+    let attacked: Vec<Option<Vec<RunRobustness>>> = MODELS
+        .par_iter()
+        .map(|(_, level, _)| {
+            let found = furthest.and_then(|run| Some((run, model(material, run, *level)?)));
+            found.map(|(run, place)| attacked(material, run, &place)).transpose()
+        })
+        .collect::<Result<_, ClaimError>>()?;
     for part in [Part::Train, Part::Test] {
         let title = if part == Part::Train { "Training images" } else { "Test images" };
         let mut sketch =
             Sketch::new(&format!("{part:?}").to_lowercase(), title, "ε", "robust accuracy against Carlini–Wagner");
-        for (words, level, _) in MODELS {
-            let Some((run, place)) = material.runs("d-cnn").find_map(|run| Some((run, model(material, run, level)?)))
-            else {
-                continue;
-            };
-            let found = attacked(material, run, &place)?;
-            let Some(found) = found.into_iter().find(|found| found.part == part) else { continue };
+        for ((words, ..), found) in MODELS.iter().zip(&attacked) {
+            let Some(found) = found.iter().flatten().find(|found| found.part == part) else { continue };
             let mut distances: Vec<f64> = found.profile.examples.iter().map(|bracket| bracket.nearest()).collect();
             distances.sort_by(f64::total_cmp);
             let count = distances.len() as f64;
             let curve = distances.iter().enumerate().map(|(k, distance)| [*distance, 1.0 - (k as f64 + 1.0) / count]);
-            sketch = sketch.curve(words, curve.filter(|point| point[0].is_finite()).collect());
+            sketch = sketch.curve(*words, curve.filter(|point| point[0].is_finite()).collect());
             let median = distances.get(distances.len() / 2).copied().unwrap_or(f64::NAN);
             medians.push(format!("{words} {} {median:.3}", title.to_lowercase()));
             let above = found.profile.examples.iter().filter(|bracket| bracket.certified > bracket.nearest()).count();

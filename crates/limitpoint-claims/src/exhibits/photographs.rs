@@ -13,26 +13,30 @@ const EXPONENT: &str =
     "The metric of p = 10 has the width to the power (p − 2)/2; as printed, (2 − p)/2, it is gradient descent.";
 const COST: &str =
     "About a thousand days of two cores by the estimate of --plan: the runs are there to be made on larger machines.";
-const METRICS: &[&str] = &["c-vgg16"];
+const SHORT: &str = "Ten of the thousand epochs, one seed and one rate for the maps of Figure 4: what they came to is shown beside what a \
+                     thousand epochs would be compared with.";
+const METRICS: &[&str] = &["c-vgg16", "c-vgg16-short"];
+/// The runs that C Figure 4 shows.
+pub(super) const SHOWN: [&str; 4] = ["gradient", "hyp-1e-5", "p10-1e-5", "p10-1"];
 
 pub(super) const EXHIBITS: [Exhibit; 5] = [
     Exhibit {
         id: "C.tab9",
         shows: "Test accuracy of VGG-16 by the metric of three mirror maps, the best of all rates and λ",
         made_of: MadeOf::Runs { sets: METRICS, read: table_9 },
-        departures: &[COPY, EXPONENT, COST],
+        departures: &[COPY, EXPONENT, COST, SHORT],
     },
     Exhibit {
         id: "C.fig4",
         shows: "Weights of the first layer of VGG-16 by mirror map, and accuracy after small weights are cut",
         made_of: MadeOf::Runs { sets: METRICS, read: |m| layer(m, true) },
-        departures: &[COPY, EXPONENT, COST],
+        departures: &[COPY, EXPONENT, COST, SHORT],
     },
     Exhibit {
         id: "C.fig14",
         shows: "Weights of the last layer of VGG-16 by mirror map",
         made_of: MadeOf::Runs { sets: METRICS, read: |m| layer(m, false) },
-        departures: &[COPY, EXPONENT, COST],
+        departures: &[COPY, EXPONENT, COST, SHORT],
     },
     Exhibit {
         id: "D.fig5",
@@ -78,25 +82,44 @@ fn table_9(material: &Material) -> Result<Reading, ClaimError> {
         let best = groups.values().max_by(|a, b| mean(a).total_cmp(&mean(b))).cloned().unwrap_or_default();
         reading.row(format!("{words}: test accuracy in per cent"), Some(printed), &best);
     }
+    for name in SHOWN {
+        let found: Vec<f64> = material.finished(METRICS[1], name).filter_map(|run| run.test_accuracy).collect();
+        let found: Vec<f64> = found.iter().map(|share| 100.0 * share).collect();
+        reading.row(format!("{name}, rate 0.1, 10 epochs: test accuracy in per cent"), None, &found);
+        reading.row(
+            format!("{name}, rate 0.1, 10 epochs: log₁₀ of the summed training loss"),
+            None,
+            &material.last(METRICS[1], name, "log10_loss"),
+        );
+    }
     Ok(reading)
 }
 
 /// Shares of weights by size in the first or in the last layer of the runs with seed 42 and the rate 0.1, and accuracies after
-/// cuts where it is the first.
+/// cuts where it is the first: of the whole runs, and of the short ones.
 fn layer(material: &Material, first: bool) -> Result<Reading, ClaimError> {
     let mut reading = Reading::default();
-    let title = if first { "First layer, seed 42" } else { "Last layer, seed 42" };
+    for (set, words) in METRICS.iter().zip(["", ", 10 epochs"]) {
+        layer_of(&mut reading, material, set, first, words)?;
+    }
+    Ok(reading)
+}
+
+fn layer_of(reading: &mut Reading, material: &Material, set: &str, first: bool, words: &str) -> Result<(), ClaimError> {
+    let title = format!("{} layer, seed 42{words}", if first { "First" } else { "Last" });
+    let name = |kind: &str| if words.is_empty() { kind.to_owned() } else { format!("{kind}-short") };
     let mut sketch =
-        Sketch::new("histogram", title, "|w| over the largest", "share of weights").logarithmic(false, true);
-    let mut cuts = Sketch::new("cuts", "Small weights cut layer by layer", "share cut", "test accuracy");
-    for map in ["gradient", "hyp-1e-5", "p10-1e-5", "p10-1"] {
-        let Some(run) = material.finished("c-vgg16", map).find(|run| run.seed == 42) else { continue };
+        Sketch::new(&name("histogram"), &title, "|w| over the largest", "share of weights").logarithmic(false, true);
+    let title = format!("Small weights cut layer by layer{words}");
+    let mut cuts = Sketch::new(&name("cuts"), &title, "share cut", "test accuracy");
+    for map in SHOWN {
+        let Some(run) = material.finished(set, map).find(|run| run.seed == 42) else { continue };
         let Some(record) = run.histograms.last() else { continue };
         let mut blocks = record.blocks.iter().filter(|(name, _)| name.ends_with("weight"));
         let Some((_, counts)) = (if first { blocks.next() } else { blocks.next_back() }) else { continue };
         sketch = sketch.curve(map, shares(counts));
         if first {
-            cuts = cuts.curve(map, accuracies_after_cuts(material, run)?);
+            cuts = cuts.curve(map, accuracies_after_cuts(material, set, run)?);
         }
     }
     for figure in [sketch, cuts] {
@@ -104,16 +127,17 @@ fn layer(material: &Material, first: bool) -> Result<Reading, ClaimError> {
             reading.figure(figure);
         }
     }
-    Ok(reading)
+    Ok(())
 }
 
 /// Test accuracy when the smallest weights of every layer are set to zero, by their share.
 fn accuracies_after_cuts(
     material: &Material,
+    set: &str,
     run: &limitpoint::experiments::RunRecord,
 ) -> Result<Vec<[f64; 2]>, ClaimError> {
-    let (layout, weights) = material.weights("c-vgg16", run, "final.safetensors")?;
-    let Some(task) = material.task("c-vgg16", run) else { return Ok(Vec::new()) };
+    let (layout, weights) = material.weights(set, run, "final.safetensors")?;
+    let Some(task) = material.task(set, run) else { return Ok(Vec::new()) };
     let folder = material.data_folder.as_deref();
     let split = limitpoint::experiments::experiment_data(&task.recipe, Some(run.seed), folder)?.0;
     let Some(test) = split.test else { return Ok(Vec::new()) };

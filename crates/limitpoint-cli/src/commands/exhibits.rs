@@ -82,14 +82,19 @@ fn make(arguments: &Reproduce, chosen: &[Exhibit], data_folder: Option<&Path>) -
     let interrupt = leave_on_signals()?;
     leave_after(arguments.time, &interrupt);
     let threads = values::threads(None, false);
-    for set in sets_of(chosen) {
+    // all of them first, so that others may help with any
+    let lay = |set: &'static RunSet| -> anyhow::Result<_> {
+        let folder = set.folder(&arguments.out);
+        let laid_out =
+            lay_out(&set.plan()?, &folder, data_folder).with_context(|| format!("cannot lay out {}", set.name))?;
+        say(&format!("{}: {} runs; others may help: limitpoint worker {}", set.name, laid_out.runs, folder.display()));
+        Ok((folder, laid_out))
+    };
+    let sets = sets_of(chosen).into_iter().map(lay).collect::<anyhow::Result<Vec<_>>>()?;
+    for (folder, laid_out) in sets {
         if interrupt.load(Ordering::Relaxed) {
             break;
         }
-        let plan = set.plan()?;
-        let folder = set.folder(&arguments.out);
-        let laid_out = lay_out(&plan, &folder, data_folder).with_context(|| format!("cannot lay out {}", set.name))?;
-        say(&format!("{}: {} runs; others may help: limitpoint worker {}", set.name, laid_out.runs, folder.display()));
         // small runs side by side, a single large one on all threads; a card has room for one of any size
         let jobs = if arguments.device == Device::Cpu { threads.min(laid_out.runs) } else { 1 };
         let options = WorkOptions {
