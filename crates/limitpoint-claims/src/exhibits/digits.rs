@@ -133,8 +133,7 @@ fn look(material: &Material, run: &RunRecord, (_, path): &(PathBuf, PathBuf)) ->
         let data_folder = material.data_folder.as_deref();
         let split = experiment_data(&task.recipe, Some(run.seed), data_folder)?.0;
         let mut setup = task.setup()?;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        setup.compute = Compute { threads, precision: Precision::F64, ..Compute::default() };
+        setup.compute = Compute { precision: Precision::F64, ..material.compute(setup.compute) };
         let mut objective = setup.objective(&split.train)?;
         let weights = load_weights(path, objective.layout()).map_err(limitpoint::experiments::RunError::from)?;
         let step = load_checkpoint(path).map_err(limitpoint::experiments::RunError::from)?.step;

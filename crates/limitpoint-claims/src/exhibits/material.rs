@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
 
-use limitpoint::engine::Device;
+use limitpoint::engine::{Compute, Device};
 use limitpoint::experiments::{ExperimentRecord, RunRecord, Task, load_weights, place};
 use limitpoint::params::ParamLayout;
 
@@ -30,7 +31,7 @@ pub struct Material {
     pub sets: BTreeMap<&'static str, Gathered>,
     /// The folder of data sets.
     pub data_folder: Option<PathBuf>,
-    /// Where models are attacked.
+    /// Where models are looked at and attacked.
     pub device: Device,
 }
 
@@ -76,6 +77,11 @@ impl Material {
         let path = folder.join("checkpoints").join(file);
         let weights = load_weights(&path, &layout).map_err(limitpoint::experiments::RunError::from)?;
         Ok((layout, weights))
+    }
+
+    /// How models are looked at: where this was asked for, and on all threads.
+    pub fn compute(&self, own: Compute) -> Compute {
+        Compute { threads: available_parallelism().map_or(1, usize::from), device: self.device, ..own }
     }
 
     /// The planned task of a run.

@@ -141,7 +141,9 @@ fn accuracies_after_cuts(
     let folder = material.data_folder.as_deref();
     let split = limitpoint::experiments::experiment_data(&task.recipe, Some(run.seed), folder)?.0;
     let Some(test) = split.test else { return Ok(Vec::new()) };
-    let mut objective = task.setup()?.objective(&test)?;
+    let mut setup = task.setup()?;
+    setup.compute = material.compute(setup.compute);
+    let mut objective = setup.objective(&test)?;
     let mut points = Vec::new();
     for share in [0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95] {
         let mut cut = weights.clone();
