@@ -133,7 +133,7 @@ pub fn report() -> Result<Report, CardError> {
 
 const SOURCE: &str = include_str!("kernels.cu");
 /// Every kernel of the source.
-pub(crate) const KERNELS: [&str; 12] = [
+pub(crate) const KERNELS: [&str; 13] = [
     "gather",
     "flatten",
     "columns",
@@ -142,6 +142,7 @@ pub(crate) const KERNELS: [&str; 12] = [
     "unpool",
     "add_bias",
     "bias_gradient",
+    "add_up",
     "activate",
     "slopes",
     "round_to",
@@ -241,6 +242,11 @@ impl Card {
     /// The handle of matrix products.
     pub fn blas(&self) -> blas_sys::cublasHandle_t {
         self.lanes[self.lane.get()].handle
+    }
+
+    /// Where is worked now: 0 on the stream of all, 1 aside.
+    pub fn place(&self) -> usize {
+        self.lane.get()
     }
 
     /// A mark of how far something has come.

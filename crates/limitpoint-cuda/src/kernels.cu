@@ -145,15 +145,17 @@ extern "C" __global__ void add_bias(real *z, const real *bias, uint count, uint 
     EACH(at, count) z[at] += bias[at / inner % channels];
 }
 
-// The gradient of a bias: the sum of its signals; one block a channel, always in the same order.
-extern "C" __global__ void bias_gradient(real *out, const real *signal, uint count, uint inner, uint channels, int add) {
+// Gradients of biases, the sums of their signals: a block sums one piece of one channel, always in the same order. Several
+// pieces go where `add_up` finds them.
+extern "C" __global__ void bias_gradient(real *out, const real *signal, uint count, uint inner, uint channels, uint piece, int add) {
     __shared__ real part[256];
     uint c = blockIdx.x, outer = count / (inner * channels), length = outer * inner;
+    uint end = min(length, (blockIdx.y + 1) * piece);
     real sums[4] = {0, 0, 0, 0};
-    for (uint from = threadIdx.x; from < length; from += 4 * 256) {
+    for (uint from = blockIdx.y * piece + threadIdx.x; from < end; from += 4 * 256) {
         FOUR(k) {
             uint at = from + k * 256;
-            if (at < length) {
+            if (at < end) {
                 uint i = outer == 1 ? 0 : at / inner;
                 sums[k] += signal[((wide)i * channels + c) * inner + at - i * inner];
             }
@@ -164,7 +166,25 @@ extern "C" __global__ void bias_gradient(real *out, const real *signal, uint cou
         __syncthreads();
         if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
     }
-    if (threadIdx.x == 0) out[c] = add ? out[c] + part[0] : part[0];
+    real *to = out + blockIdx.y * channels + c;
+    if (threadIdx.x == 0) *to = add ? *to + part[0] : part[0];
+}
+
+// The sum of `number` pieces of `count` numbers each, in one order: a block has 32 of the numbers, and eight threads for each.
+extern "C" __global__ void add_up(real *out, const real *pieces, uint count, uint number, int add) {
+    __shared__ real sums[8][32];
+    uint lane = threadIdx.x % 32, group = threadIdx.x / 32, at = blockIdx.x * 32 + lane;
+    real sum = 0;
+    if (at < count) {
+#pragma unroll 8
+        for (uint k = group; k < number; k += 8) sum += pieces[(wide)k * count + at];
+    }
+    sums[group][lane] = sum;
+    __syncthreads();
+    if (group == 0 && at < count) {
+        for (int k = 1; k < 8; k++) sum += sums[k][lane];
+        out[at] = add ? out[at] + sum : sum;
+    }
 }
 
 __device__ real power(real z, int exponent) {

@@ -3,6 +3,8 @@
 use limitpoint::models::{Activation, Architecture, Layer, ModelError, Pooling, Window};
 use limitpoint::params::Role;
 
+use super::products::Pieces;
+
 /// Where in the flat vector a layer with parameters has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Weights {
@@ -50,6 +52,16 @@ impl Stage {
         }
     }
 
+    /// Numbers of the pieces of its gradient, where that is summed in pieces, for any number of examples.
+    pub fn pieces(&self) -> Option<usize> {
+        let Weights { rows, cols, .. } = *self.weights()?;
+        let of_matrix = match &self.kind {
+            Kind::Convolution(..) => rows * cols * Pieces::most(rows, cols),
+            _ => 0,
+        };
+        Some(of_matrix.max(rows * MOST_BIAS_PIECES))
+    }
+
     /// Its parameters, if it has any.
     pub fn weights(&self) -> Option<&Weights> {
         match &self.kind {
@@ -57,6 +69,16 @@ impl Stage {
             _ => None,
         }
     }
+}
+
+/// Most pieces in which the gradient of a bias is summed, and signals of one piece at least.
+const MOST_BIAS_PIECES: usize = 64;
+const BIAS_PIECE: usize = 4096;
+
+/// The pieces in which so many signals of a bias are summed.
+pub(crate) fn bias_pieces(signals: usize) -> Pieces {
+    let length = signals.div_ceil(MOST_BIAS_PIECES).max(BIAS_PIECE);
+    Pieces { length, number: signals.div_ceil(length).max(1) }
 }
 
 /// Places of a window.
