@@ -37,9 +37,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn network(layers: &str, shape: Shape, examples: usize, precision: Precision) -> Result<(), ModelError> {
-    let Ok(spec) = serde_json::from_str::<ModelSpec>(&format!(r#"{{"image": {{"layers": "{layers}"}}}}"#)) else {
-        return Ok(());
-    };
+    // with biases in the first layer, as the papers have them
+    let text = format!(r#"{{"image": {{"layers": "{layers}", "biases": "first"}}}}"#);
+    let Ok(spec) = serde_json::from_str::<ModelSpec>(&text) else { return Ok(()) };
     let architecture = spec.architecture(&shape, 10)?;
     let mut stream = Streams::new(1).stream("rates");
     let mut inputs = Matrix::zeros(examples, shape.len());

@@ -13,8 +13,8 @@ use limitpoint::models::Window;
 
 use super::card::{Argument, Card, CardError, WindowSides};
 use super::memory::Memory;
-use super::plan::{Kind, Plan, Stage, Weights, bias_pieces, places};
-use super::products::{Operand, Pieces, Sides};
+use super::plan::{BIAS_PIECES, Kind, Plan, Stage, Weights, bias_piece, places};
+use super::products::{Operand, Sides};
 
 /// Where the numbers of a pass are.
 pub(crate) struct Buffers {
@@ -28,7 +28,7 @@ pub(crate) struct Buffers {
     scratch: Memory,
     /// Signals of what a stage gave and of what it got, in turns; the third is for gradients that are still being made aside.
     signals: [Memory; 3],
-    /// Pieces of gradients that are not added up yet, on the stream of all and aside.
+    /// Pieces of gradients of biases that are not added up yet, on the stream of all and aside.
     pieces: [Memory; 2],
     /// Marks the end of every stage's gradient.
     made: Vec<CudaEvent>,
@@ -47,14 +47,15 @@ impl Buffers {
         let columns = plan.stages.iter().map(Stage::columns).max().unwrap_or(0);
         let signal = || card.numbers(at_once * plan.largest());
         let outputs = plan.stages.last().map_or(1, |stage| stage.after);
-        let pieces = plan.stages.iter().filter_map(Stage::pieces).max().unwrap_or(0);
+        let rows = plan.stages.iter().filter_map(|stage| Some(stage.weights()?.rows)).max().unwrap_or(0);
+        let pieces = || card.numbers(rows * BIAS_PIECES);
         Ok(Self {
             input: card.numbers(at_once * plan.input[0] * plan.input[1])?,
             given: plan.stages.iter().map(|stage| card.numbers(at_once * stage.after)).collect::<Result<_, _>>()?,
             beside: plan.stages.iter().map(beside).collect::<Result<_, _>>()?,
             scratch: card.numbers(at_once * columns)?,
             signals: [signal()?, signal()?, signal()?],
-            pieces: [card.numbers(pieces)?, card.numbers(pieces)?],
+            pieces: [pieces()?, pieces()?],
             made: plan.stages.iter().map(|_| card.event()).collect::<Result<_, _>>()?,
             cotangent: card.numbers(at_once * outputs)?,
         })
@@ -233,43 +234,26 @@ impl Passes<'_> {
             Kind::Convolution(weights, window) if !weights.frozen => {
                 let (Weights { rows, cols, matrix, .. }, all) = (*weights, n * places(window));
                 let (a, b) = (Operand::plain(signal.at, all), Operand::transposed(columns, all));
-                let (sides, to) = (Sides { rows, cols, inner: all }, self.gradient_of(matrix));
-                let pieces = Pieces::of(rows, cols, all);
-                if pieces.number == 1 {
-                    self.card.product(sides, a, b, to, add)?;
-                } else {
-                    self.card.product_in_pieces(sides, a, b, self.pieces().at, pieces)?;
-                    self.add_up(to, rows * cols, pieces.number, add)?;
-                }
+                self.card.product(Sides { rows, cols, inner: all }, a, b, self.gradient_of(matrix), add)?;
                 (weights, rows * all, all)
             }
             _ => return Ok(()),
         };
         let Some(bias) = weights.bias else { return Ok(()) };
-        let (to, pieces) = (self.gradient_of(bias), bias_pieces(count / weights.rows));
-        let launch = |to: u64, add: bool| {
-            let numbers = [count, inner, weights.rows, pieces.length, usize::from(add)];
-            let [count, inner, rows, length, add] = numbers.map(int);
-            let arguments = [Argument::Place(to), signal.into(), count, inner, rows, length, add];
-            self.card.launch_blocks("bias_gradient", (weights.rows as u32, pieces.number as u32, 1), &arguments)
+        let (to, signals, add) = (self.gradient_of(bias), count / weights.rows, int(usize::from(add)));
+        let (piece, pieces) = (bias_piece(signals), &self.buffers.pieces[self.card.place()]);
+        let number = signals.div_ceil(piece).max(1);
+        let launch = |to: u64, add: Argument| {
+            let [count, inner, rows, piece] = [count, inner, weights.rows, piece].map(int);
+            let arguments = [Argument::Place(to), signal.into(), count, inner, rows, piece, add];
+            self.card.launch_blocks("bias_gradient", (weights.rows as u32, number as u32, 1), &arguments)
         };
-        if pieces.number == 1 {
+        if number == 1 {
             return launch(to, add);
         }
-        launch(self.pieces().at, false)?;
-        self.add_up(to, weights.rows, pieces.number, add)
-    }
-
-    /// Room for pieces where is worked now.
-    fn pieces(&self) -> &Memory {
-        &self.buffers.pieces[self.card.place()]
-    }
-
-    /// The sum of the pieces of `count` numbers each.
-    fn add_up(&self, to: u64, count: usize, number: usize, add: bool) -> Result<(), CardError> {
-        let [length, number, add] = [count, number, usize::from(add)].map(int);
-        let arguments = [Argument::Place(to), self.pieces().into(), length, number, add];
-        self.card.launch_blocks("add_up", (count.div_ceil(32) as u32, 1, 1), &arguments)
+        launch(pieces.at, Argument::Int(0))?;
+        let arguments = [Argument::Place(to), pieces.into(), int(weights.rows), int(number), add];
+        self.card.launch_blocks("add_up", (weights.rows.div_ceil(32) as u32, 1, 1), &arguments)
     }
 
     fn stage_down(

@@ -3,8 +3,6 @@
 use limitpoint::models::{Activation, Architecture, Layer, ModelError, Pooling, Window};
 use limitpoint::params::Role;
 
-use super::products::Pieces;
-
 /// Where in the flat vector a layer with parameters has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Weights {
@@ -52,16 +50,6 @@ impl Stage {
         }
     }
 
-    /// Numbers of the pieces of its gradient, where that is summed in pieces, for any number of examples.
-    pub fn pieces(&self) -> Option<usize> {
-        let Weights { rows, cols, .. } = *self.weights()?;
-        let of_matrix = match &self.kind {
-            Kind::Convolution(..) => rows * cols * Pieces::most(rows, cols),
-            _ => 0,
-        };
-        Some(of_matrix.max(rows * MOST_BIAS_PIECES))
-    }
-
     /// Its parameters, if it has any.
     pub fn weights(&self) -> Option<&Weights> {
         match &self.kind {
@@ -71,14 +59,12 @@ impl Stage {
     }
 }
 
-/// Most pieces in which the gradient of a bias is summed, and signals of one piece at least.
-const MOST_BIAS_PIECES: usize = 64;
-const BIAS_PIECE: usize = 4096;
+/// Most pieces in which the gradient of a bias is summed: one block alone would take longer than a layer's products.
+pub(crate) const BIAS_PIECES: usize = 64;
 
-/// The pieces in which so many signals of a bias are summed.
-pub(crate) fn bias_pieces(signals: usize) -> Pieces {
-    let length = signals.div_ceil(MOST_BIAS_PIECES).max(BIAS_PIECE);
-    Pieces { length, number: signals.div_ceil(length).max(1) }
+/// Signals of one piece, where a bias has so many. It decides the order of the sum.
+pub(crate) fn bias_piece(signals: usize) -> usize {
+    signals.div_ceil(BIAS_PIECES).max(4096)
 }
 
 /// Places of a window.
