@@ -214,7 +214,8 @@ fn set_record(gathered: &Gathered) -> SetRecord {
             seeds(&mut gathered.planned.iter().map(|task| task.label.seed)),
         ],
         on_cards: runs.iter().filter(|run| !run.device.is_cpu()).count(),
-        seconds: runs.iter().map(|run| run.seconds).sum(),
+        // from 0, because the sum of no numbers is −0
+        seconds: runs.iter().fold(0.0, |sum, run| sum + run.seconds),
         data: gathered.record.as_ref().map(|record| record.data.clone()).unwrap_or_default(),
         version: gathered.record.as_ref().map_or_else(String::new, |record| record.version.clone()),
         ends: ends.collect(),

@@ -207,13 +207,18 @@ impl Course {
             }
             loop {
                 let rate = log_rate(&*process);
-                for _ in 0..per_epoch {
+                // to the end of the epoch, or back to its beginning: an attempt that loses its numbers ends where that happens
+                let accepted = loop {
                     if let Advance::Ended(reason) = process.advance()? {
                         // a run that broke down shows nothing
                         return Err(ClaimError::Ended { what: course.what, reason: reason.to_string() });
                     }
-                }
-                let accepted = process.step() == (course.accepted + 1) * per_epoch;
+                    match process.step() - course.accepted * per_epoch {
+                        0 => break false,
+                        made if made == per_epoch => break true,
+                        _ => {}
+                    }
+                };
                 if rate.is_finite() {
                     let expected = rate + if accepted { 2f64.ln() / 5.0 } else { -2f64.ln() / 10.0 };
                     course.rate_error = larger(course.rate_error, (log_rate(&*process) - expected).abs());
