@@ -24,8 +24,8 @@ use super::{Exhibit, MadeOf};
 use crate::ClaimError;
 use crate::measures::layer_sizes;
 
-const EPOCHS: &str = "10,000 epochs of 600 steps, three times that with epochs done again, take months on two cores: what has been \
-                      reached is said run by run.";
+const EPOCHS: &str = "10,000 epochs of 600 steps, three times that with epochs done again, take months on two cores and hours on a large \
+                      card: what has been reached is said run by run.";
 /// Examples whose margins bound τ.
 const SMALLEST: usize = 100;
 const LOSS: &[&str] = &["d-cnn"];
@@ -287,7 +287,7 @@ fn figure_8(material: &Material) -> Result<Reading, ClaimError> {
         }
     }
     reading.say(if medians.is_empty() {
-        "No model has been reached yet.".to_owned()
+        "No model has been attacked yet.".to_owned()
     } else {
         format!("Medians: {}.", medians.join("; "))
     });
