@@ -36,7 +36,8 @@ pub(crate) struct Network {
     gradient: Memory,
     /// Kind and number of a step, and how many parts the metric has.
     rule: Memory,
-    /// The parts of the optimiser's metric, if it has one, and how many there are.
+    /// The metric that parameters carried last, its parts on the card and how many there are.
+    metric: Option<Arc<DiagonalMetric>>,
     parts: Memory,
     metric_parts: usize,
     moved: Memory,
@@ -49,8 +50,6 @@ pub(crate) struct Network {
     card: Card,
 }
 
-/// Parts that a metric may have here: every parameter looks for its own.
-const PARTS: usize = 128;
 /// Numbers of examples for which a way is remembered: a batch, the last one of an epoch, all.
 const REMEMBERED: usize = 3;
 
@@ -81,7 +80,7 @@ impl Network {
         let stored = card.numbers(all * inputs.cols())?;
         copy(&card, &stored, inputs.entries())?;
         let network = Self {
-            bound: Bound::new(architecture, all),
+            bound: Bound { knows_metrics: true, ..Bound::new(architecture, all) },
             all,
             at_once,
             chosen: false,
@@ -92,7 +91,8 @@ impl Network {
             weights: card.numbers(length)?,
             gradient: card.numbers(length)?,
             rule: Memory::zeros(&card.stream, 24)?,
-            parts: Memory::zeros(&card.stream, PARTS * size_of::<[f64; 5]>())?,
+            metric: None,
+            parts: Memory::zeros(&card.stream, 0)?,
             metric_parts: 0,
             moved: Memory::zeros(&card.stream, 4)?,
             buffers: Buffers::new(&card, &plan, at_once)?,
@@ -128,6 +128,22 @@ impl Network {
         self.card.launch_fours("round_to", count, &arguments)?;
         self.version = at.version;
         Ok(())
+    }
+
+    /// Brings the metric that parameters carry to the card, unless it is there. Answers how many parts it has: none, where they
+    /// carry none, and nothing moves.
+    fn take_metric(&mut self, params: &Parameters) -> Result<usize, CardError> {
+        let Some(metric) = params.metric() else { return Ok(0) };
+        if !self.metric.as_ref().is_some_and(|known| Arc::ptr_eq(known, metric)) {
+            self.card.context.bind_to_thread().map_err(CardError::driver("reaching the card"))?;
+            let parts = table(metric);
+            // in a place of their own, which recorded steps do not know
+            self.parts = Memory::zeros(&self.card.stream, size_of_val(&parts[..]))?;
+            self.recorded = Default::default();
+            self.parts.write(0, &parts)?;
+            (self.metric, self.metric_parts) = (Some(metric.clone()), parts.len());
+        }
+        Ok(self.metric_parts)
     }
 
     /// Examples from `first` on that go through in one pass.
@@ -344,30 +360,17 @@ impl Evaluator for Network {
         }
     }
 
-    fn adopt(&mut self, metric: &DiagonalMetric) -> bool {
-        let parts = table(metric);
-        if parts.len() > PARTS {
-            return false;
-        }
-        let written = self.card.context.bind_to_thread().map_err(CardError::driver("reaching the card"));
-        if let Err(error) = written.and_then(|()| self.parts.write(0, &parts)) {
-            self.fail(&error);
-        }
-        self.metric_parts = parts.len();
-        true
-    }
-
     fn step(&mut self, params: &mut Parameters, cotangent: &[f64], update: Update, scratch: &mut [f64]) -> bool {
         let rule = match update {
-            Update::Along(factor) => [0.0, factor, 0.0],
-            Update::AgainstSigns(length) => [1.0, length, 0.0],
-            Update::Metric(factor) => [2.0, factor, self.metric_parts as f64],
+            Update::Along(factor) => Ok([0.0, factor, 0.0]),
+            Update::AgainstSigns(length) => Ok([1.0, length, 0.0]),
+            Update::Metric(factor) => self.take_metric(params).map(|parts| [2.0, factor, parts as f64]),
             Update::Host => {
                 self.pull_back(At::from(&*params), cotangent, scratch);
                 return scratch.iter().any(|g| *g != 0.0);
             }
         };
-        self.try_step(params, cotangent, rule).unwrap_or_else(|error| {
+        rule.and_then(|rule| self.try_step(params, cotangent, rule)).unwrap_or_else(|error| {
             self.fail(&error);
             true
         })

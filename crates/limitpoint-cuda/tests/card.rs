@@ -180,8 +180,9 @@ fn steps_by_a_metric_are_made_on_the_card() {
         (50..params.len(), MetricEntry::Power { p: 10.0, lambda: 0.3 }, 2.0),
     ]);
     let [cpu, card] = &mut evaluators;
-    assert!(card.adopt(&metric) && !cpu.adopt(&metric));
+    assert!(card.bound().knows_metrics && !cpu.bound().knows_metrics);
     let (mut held, mut expected, mut scratch) = (Parameters::new(&params), params.clone(), vec![0.0; params.len()]);
+    held.carry(metric.clone());
     for step in 0..6 {
         let cotangent: Vec<f64> = (0..60).map(|k| (0.3 * f64::from(k + step)).sin()).collect();
         assert!(card.forward(&held).step(&mut held, &cotangent, Update::Metric(-1e-2), &mut scratch));

@@ -39,8 +39,6 @@ pub struct Descent {
     start_room: (Vec<f64>, Option<Version>),
     /// See [`Process::settled_steps`].
     settled: Range<u64>,
-    /// Whether the engine took up the optimiser's metric.
-    adopted: bool,
 }
 
 impl Descent {
@@ -67,7 +65,12 @@ impl Descent {
         if wishes.kinks && !objective.tangents().is_ok_and(|model| model.knows_kinks()) {
             return Err(DriverError::NoKinks);
         }
-        let adopted = wishes.metric.is_some_and(|metric| objective.evaluator().adopt(&metric));
+        let mut carrying = Parameters::new(&params);
+        if objective.evaluator().bound().knows_metrics
+            && let Some(metric) = wishes.metric
+        {
+            carrying.carry(metric);
+        }
         let (length, order) = (params.len(), streams.stream("order"));
         let mut descent = Self {
             batching,
@@ -88,11 +91,10 @@ impl Descent {
             epoch_start: None,
             start_room: (Vec::new(), None),
             settled: 0..1,
-            adopted,
             objective,
             optimiser,
             schedule,
-            params: Parameters::new(&params),
+            params: carrying,
         };
         descent.refresh();
         Ok(descent)
@@ -191,10 +193,10 @@ impl Descent {
         update.is_formula().then_some(update)
     }
 
-    /// What the optimiser asks for, as far as the engine took it up.
+    /// What the optimiser asks for, as far as the engine can.
     fn update(&self, log_scale: f64, log_step: f64) -> Update {
         let update = self.optimiser.update(log_scale, log_step);
-        if matches!(update, Update::Metric(_)) && !self.adopted { Update::Host } else { update }
+        if matches!(update, Update::Metric(_)) && self.params.metric().is_none() { Update::Host } else { update }
     }
 
     fn move_by(&mut self, log_step: f64) -> Result<(), DriverError> {

@@ -31,7 +31,7 @@ pub use tangents::{Kink, KinkColumn, Kinks, Tangents};
 
 use crate::data::Inputs;
 use crate::models::{Architecture, Homogeneity, ModelError};
-use crate::params::{At, DiagonalMetric, ParamLayout, Parameters, Update};
+use crate::params::{At, ParamLayout, Parameters, Update};
 
 /// Something that can compute models.
 pub trait Engine {
@@ -57,6 +57,8 @@ pub struct Bound {
     pub scores: Vec<f64>,
     /// What kept the engine from computing, where something did; scores and gradients are NaN from then on.
     pub failure: Option<String>,
+    /// Whether the engine steps by metrics that parameters carry, [`Update::Metric`].
+    pub knows_metrics: bool,
 }
 
 impl Bound {
@@ -69,6 +71,7 @@ impl Bound {
             examples: 0,
             scores: Vec::new(),
             failure: None,
+            knows_metrics: false,
         };
         bound.resize(examples);
         bound
@@ -105,12 +108,6 @@ pub trait Evaluator: Send {
         self.pull_back(At::from(&*params), cotangent, scratch);
         update.make(params.write(), scratch);
         scratch.iter().any(|g| *g != 0.0)
-    }
-
-    /// Takes up the metric that the optimiser will step by, if the engine can: [`Update::Metric`] is for those that did.
-    fn adopt(&mut self, metric: &DiagonalMetric) -> bool {
-        let _ = metric;
-        false
     }
 
     /// The same model for those who look closer, if the engine can.

@@ -144,7 +144,7 @@ pub trait Optimiser: Send {
 pub struct Wishes {
     /// The model's kinks, without which it would be another optimiser.
     pub kinks: bool,
-    /// To step by this metric where the parameters are; an engine that does not leaves the steps to the host.
+    /// To step by this metric where the parameters are; an engine that knows none leaves the steps to the host.
     pub metric: Option<DiagonalMetric>,
 }
 

@@ -35,8 +35,8 @@ impl MetricEntry {
 /// The metric M(θ) of the step θ + c·M(θ)g: a range of entries after the other, each with its function and a factor. What no part
 /// names does not move.
 ///
-/// An optimiser describes its metric once; an engine that takes it up makes the steps [`Update::Metric`](super::Update::Metric) where
-/// its parameters are, all others move on the host.
+/// An optimiser describes its metric once, and the parameters carry it; an engine that knows metrics makes the steps
+/// [`Update::Metric`](super::Update::Metric) where the parameters are, all others leave them to the host.
 ///
 /// ```
 /// use limitpoint::params::{DiagonalMetric, MetricEntry};

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use super::DiagonalMetric;
 use crate::linalg::Aligned;
 
 /// Names one state of one parameter vector; no two are alike in a process.
@@ -46,6 +47,8 @@ pub struct Parameters {
     /// Why numbers did not come back, if they did not; NaN stands for them.
     failure: OnceLock<String>,
     version: Version,
+    /// See [`Parameters::metric`].
+    metric: Option<Arc<DiagonalMetric>>,
 }
 
 impl Parameters {
@@ -59,7 +62,18 @@ impl Parameters {
             elsewhere: None,
             failure: OnceLock::new(),
             version: Version::next(),
+            metric: None,
         }
+    }
+
+    /// They are to be moved by this metric, wherever they are.
+    pub fn carry(&mut self, metric: DiagonalMetric) {
+        self.metric = Some(Arc::new(metric));
+    }
+
+    /// The metric that [`Update::Metric`](super::Update::Metric) moves them by, if there is one.
+    pub fn metric(&self) -> Option<&Arc<DiagonalMetric>> {
+        self.metric.as_ref()
     }
 
     /// The state they are in.

@@ -23,7 +23,7 @@ pub enum Update {
     Along(f64),
     /// θ − c·sign(g), where a zero moves nothing.
     AgainstSigns(f64),
-    /// θ + c·M(θ)g, for engines that took up the optimiser's [`DiagonalMetric`](super::DiagonalMetric) M; nobody else is asked for it.
+    /// θ + c·M(θ)g with the [`DiagonalMetric`](super::DiagonalMetric) M that the parameters carry; only engines that know metrics are asked for it.
     Metric(f64),
     /// Whatever the optimiser does with the gradient in its hands.
     Host,
