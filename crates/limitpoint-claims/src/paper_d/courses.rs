@@ -246,3 +246,24 @@ impl Course {
         later.map(|sample| [sample.epoch as f64, value(sample)]).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_that_lose_their_numbers_half_way_are_rejected_and_epochs_still_counted() {
+        let lab = Lab::new(Scale::Quick);
+        // steps so long that the scores overflow within the first epoch, of six batches; then ordinary ones
+        let overrides = [
+            "data.digits.count=60",
+            "model.network.widths=[8]",
+            "batching={mini={size=10}}",
+            "schedule=loss-based(initial=1e100, shrink=1e102)",
+        ];
+        let task = lab.tasks("d-digits", &overrides).unwrap().remove(0);
+        let course = Course::follow(&lab, "overflow", task, (f64::NEG_INFINITY, 3, &[])).unwrap();
+        assert_eq!((course.accepted, course.displaced, course.risen), (3, 0, 0));
+        assert!(course.rejected > 0 && course.samples.last().is_some_and(|sample| sample.epoch == 3));
+    }
+}
