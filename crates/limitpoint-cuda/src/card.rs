@@ -2,16 +2,20 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use cudarc::cublas::{result as blas, sys as blas_sys};
-use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUevent_flags};
+use cudarc::driver::sys::{
+    CUdevice_attribute as Attribute, CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptureMode,
+};
 use cudarc::driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
+    CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
 };
 use cudarc::nvrtc::{self, CompileError, CompileOptions, Ptx};
+use limitpoint::models::Window;
 
 use super::memory::Memory;
+use super::tensor;
 
 /// What is wrong with the card.
 #[derive(Debug, thiserror::Error)]
@@ -132,14 +136,17 @@ pub fn report() -> Result<Report, CardError> {
 }
 
 const SOURCE: &str = include_str!("kernels.cu");
-/// Every kernel of the source.
-pub(crate) const KERNELS: [&str; 13] = [
+/// Products in 32 bits, on cards that have units for them.
+const TENSOR_SOURCE: &str = include_str!("tensor.cu");
+/// Every kernel of the first source.
+pub(crate) const KERNELS: [&str; 14] = [
     "gather",
     "flatten",
     "columns",
     "images",
     "pool",
     "unpool",
+    "unpool_apart",
     "add_bias",
     "bias_gradient",
     "add_up",
@@ -149,7 +156,7 @@ pub(crate) const KERNELS: [&str; 13] = [
     "update",
 ];
 /// Bytes of scratch that products may use; the same always, because plans depend on it.
-const WORKSPACE: usize = 64 << 20;
+pub(crate) const WORKSPACE: usize = 64 << 20;
 /// Threads of a block.
 const THREADS: u32 = 256;
 
@@ -168,6 +175,16 @@ pub(crate) enum Argument {
     Wide(i64),
     Real(f64),
     Window(WindowSides),
+    Target(tensor::Target),
+}
+
+impl Argument {
+    /// A window.
+    pub fn window(window: &Window) -> Self {
+        let Window { before, after, size, stride, zeros } = window;
+        let all = [before[0], before[1], after[0], after[1], size[0], size[1], *stride, zeros[0], zeros[1]];
+        Self::Window(WindowSides(all.map(|side| i32::try_from(side).unwrap_or(i32::MAX))))
+    }
 }
 
 impl From<&Memory> for Argument {
@@ -176,11 +193,20 @@ impl From<&Memory> for Argument {
     }
 }
 
+/// While one thread records, no other may start or end anything: what loads code or waits for the whole card, as the first use of a
+/// kernel and cuBLAS do, would end the recording, and fail itself.
+static RECORDING: RwLock<()> = RwLock::new(());
+
+/// Keeps other threads from recording.
+fn unrecorded() -> RwLockReadGuard<'static, ()> {
+    RECORDING.read().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Work that is done one piece after the other, with what its products need.
 struct Lane {
     stream: Arc<CudaStream>,
     handle: blas_sys::cublasHandle_t,
-    _workspace: Memory,
+    workspace: Memory,
 }
 
 impl Lane {
@@ -189,11 +215,11 @@ impl Lane {
         let workspace = Memory::zeros(&stream, WORKSPACE)?;
         stream.synchronize().map_err(CardError::driver("making a stream"))?;
         let handle = blas::create_handle().map_err(CardError::Product)?;
-        let lane = Self { stream, handle, _workspace: workspace };
+        let lane = Self { stream, handle, workspace: workspace };
         // SAFETY: handle, stream and workspace live as long as the lane.
         unsafe {
             blas::set_stream(handle, lane.stream.cu_stream().cast()).map_err(CardError::Product)?;
-            blas_sys::cublasSetWorkspace_v2(handle, lane._workspace.at as *mut _, WORKSPACE)
+            blas_sys::cublasSetWorkspace_v2(handle, lane.workspace.at as *mut _, WORKSPACE)
                 .result()
                 .map_err(CardError::Product)?;
         }
@@ -203,6 +229,7 @@ impl Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
+        let _started = unrecorded();
         // SAFETY: nobody uses the handle any more; a lost card has nothing left to free.
         let _ = unsafe { blas::destroy_handle(self.handle) };
     }
@@ -214,10 +241,14 @@ pub(crate) struct Card {
     /// Where all is done but what is done aside.
     pub stream: Arc<CudaStream>,
     pub number: Number,
+    /// Whether it has units for products in these numbers.
+    pub tensor: bool,
     kernels: HashMap<&'static str, CudaFunction>,
     lanes: [Lane; 2],
     /// The lane of what is started now.
     lane: Cell<usize>,
+    /// Whether this card is being recorded.
+    recording: Cell<bool>,
     ready: CudaEvent,
 }
 
@@ -227,16 +258,29 @@ unsafe impl Send for Card {}
 impl Card {
     /// The first card, ready for these numbers.
     pub fn open(number: Number) -> Result<Self, CardError> {
+        let _started = unrecorded();
         let context = require()?;
         // SAFETY: every buffer is used on the stream it was made on.
         unsafe { context.disable_event_tracking() };
         let lanes = [Lane::new(&context)?, Lane::new(&context)?];
-        let module =
-            context.load_module(kernels(&context, number)?).map_err(CardError::driver("loading the kernels"))?;
+        let generation = generation(&context)?;
+        let tensor = has_units(number, generation);
+        let code = kernels(number, generation)?;
+        let module = context.load_module(code).map_err(CardError::driver("loading the kernels"))?;
         let load = |name| Ok((name, module.load_function(name).map_err(CardError::driver("loading a kernel"))?));
-        let kernels = KERNELS.into_iter().map(load).collect::<Result<_, CardError>>()?;
+        let kernels = names(tensor).map(load).collect::<Result<_, CardError>>()?;
         let (stream, ready) = (lanes[0].stream.clone(), event(&context)?);
-        Ok(Self { context, stream, number, kernels, lanes, lane: Cell::new(0), ready })
+        Ok(Self {
+            context,
+            stream,
+            number,
+            tensor,
+            kernels,
+            lanes,
+            lane: Cell::new(0),
+            recording: Cell::new(false),
+            ready,
+        })
     }
 
     /// The handle of matrix products.
@@ -244,9 +288,31 @@ impl Card {
         self.lanes[self.lane.get()].handle
     }
 
+    /// The scratch of products, as long as [`WORKSPACE`].
+    pub fn workspace(&self) -> u64 {
+        self.lanes[self.lane.get()].workspace.at
+    }
+
     /// Where is worked now: 0 on the stream of all, 1 aside.
     pub fn place(&self) -> usize {
         self.lane.get()
+    }
+
+    /// Keeps other threads from recording while something is started, unless it is this thread that records.
+    pub fn starting(&self) -> Option<RwLockReadGuard<'static, ()>> {
+        (!self.recording.get()).then(unrecorded)
+    }
+
+    /// Records what the work starts, without doing it; nothing if that does not come to an end.
+    pub fn record(&self, work: impl Fn() -> Result<(), CardError>) -> Result<Option<CudaGraph>, CardError> {
+        let _alone = RECORDING.write().unwrap_or_else(PoisonError::into_inner);
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        self.stream.begin_capture(mode).map_err(CardError::driver("recording a step"))?;
+        self.recording.set(true);
+        let worked = work();
+        self.recording.set(false);
+        let graph = self.stream.end_capture(CUgraphInstantiate_flags(0));
+        Ok(worked.and(graph.map_err(CardError::driver("recording a step"))).ok().flatten())
     }
 
     /// A mark of how far something has come.
@@ -287,6 +353,23 @@ impl Card {
         self.launch(name, count.div_ceil(4), 1, arguments)
     }
 
+    /// The sum of `number` pieces of `count` numbers each, added to what is there if `add`.
+    pub fn add_up(&self, to: u64, pieces: u64, count: usize, number: usize, add: bool) -> Result<(), CardError> {
+        let [length, pieces_of_it] =
+            [count, number].map(|side| i32::try_from(side).map_err(|_| CardError::TooLong(side)));
+        // enough threads for each number that none adds many pieces, one after the other
+        let threads = number.div_ceil(8).next_power_of_two().min(32);
+        let arguments = [
+            Argument::Place(to),
+            Argument::Place(pieces),
+            Argument::Int(length?),
+            Argument::Int(pieces_of_it?),
+            Argument::Int(i32::from(add)),
+            Argument::Int(threads as i32),
+        ];
+        self.launch_blocks("add_up", ((count * threads).div_ceil(THREADS as usize) as u32, 1, 1), &arguments)
+    }
+
     /// Runs a kernel with these blocks.
     pub fn launch_blocks(
         &self,
@@ -294,6 +377,18 @@ impl Card {
         grid_dim: (u32, u32, u32),
         arguments: &[Argument],
     ) -> Result<(), CardError> {
+        self.launch_grid(name, grid_dim, THREADS, arguments)
+    }
+
+    /// Runs a kernel with these blocks of so many threads.
+    pub fn launch_grid(
+        &self,
+        name: &str,
+        grid_dim: (u32, u32, u32),
+        threads: u32,
+        arguments: &[Argument],
+    ) -> Result<(), CardError> {
+        let _started = self.starting();
         let Some(kernel) = self.kernels.get(name) else { return Err(CardError::Kernels(format!("'{name}' is none"))) };
         let mut launch = self.lanes[self.lane.get()].stream.launch_builder(kernel);
         for argument in arguments {
@@ -303,10 +398,11 @@ impl Card {
                 Argument::Wide(value) => launch.arg(value),
                 Argument::Real(value) => launch.arg(value),
                 Argument::Window(value) => launch.arg(value),
+                Argument::Target(value) => launch.arg(value),
             };
         }
         // SAFETY: the arguments are those of the kernel, of buffers made for these counts; tests on a card try them all.
-        unsafe { launch.launch(LaunchConfig { grid_dim, block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 }) }
+        unsafe { launch.launch(LaunchConfig { grid_dim, block_dim: (threads, 1, 1), shared_mem_bytes: 0 }) }
             .map(drop)
             .map_err(CardError::driver("starting a kernel"))
     }
@@ -317,29 +413,45 @@ fn event(context: &Arc<CudaContext>) -> Result<CudaEvent, CardError> {
     context.new_event(flags).map_err(CardError::driver("making an event"))
 }
 
-/// The kernels for these numbers on this generation of cards, compiled once in a process.
-fn kernels(context: &CudaContext, number: Number) -> Result<Ptx, CardError> {
-    static COMPILED: OnceLock<Mutex<HashMap<(Number, i32), Ptx>>> = OnceLock::new();
+/// The generation of a card, such as 90.
+fn generation(context: &CudaContext) -> Result<i32, CardError> {
     let asking = CardError::driver("asking for the card's generation");
     let [major, minor] = [
         Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
         Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
     ]
     .map(|attribute| context.attribute(attribute));
-    let generation = 10 * major.map_err(&asking)? + minor.map_err(&asking)?;
+    Ok(10 * major.map_err(&asking)? + minor.map_err(&asking)?)
+}
+
+/// Whether cards of a generation have units for products in these numbers. In 64 bits cuBLAS uses them.
+fn has_units(number: Number, generation: i32) -> bool {
+    number == Number::F32 && generation >= tensor::GENERATION
+}
+
+/// Every kernel, of the second source where it is compiled too.
+fn names(tensor: bool) -> impl Iterator<Item = &'static str> {
+    KERNELS.into_iter().chain(tensor::KERNELS.into_iter().flatten().filter(move |_| tensor))
+}
+
+/// The kernels for these numbers on this generation of cards, compiled once in a process.
+fn kernels(number: Number, generation: i32) -> Result<Ptx, CardError> {
+    static COMPILED: OnceLock<Mutex<HashMap<(Number, i32), Ptx>>> = OnceLock::new();
     let mut compiled = COMPILED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = compiled.get(&(number, generation)) {
         return Ok(found.clone());
     }
-    let ptx = compile(number, &format!("compute_{generation}"))?;
-    compiled.insert((number, generation), ptx.clone());
-    Ok(ptx)
+    let code = compile(number, generation)?;
+    compiled.insert((number, generation), code.clone());
+    Ok(code)
 }
 
 /// Compiles the kernels for a generation of cards; needs NVRTC, not a card.
-pub(crate) fn compile(number: Number, generation: &str) -> Result<Ptx, CardError> {
-    let options = vec![format!("--gpu-architecture={generation}"), format!("-DREAL={}", number.name())];
-    nvrtc::compile_ptx_with_opts(SOURCE, CompileOptions { options, ..Default::default() }).map_err(|error| {
+fn compile(number: Number, generation: i32) -> Result<Ptx, CardError> {
+    let options = vec![format!("--gpu-architecture=compute_{generation}"), format!("-DREAL={}", number.name())];
+    let more = if has_units(number, generation) { TENSOR_SOURCE } else { "" };
+    let options = CompileOptions { options, ..Default::default() };
+    nvrtc::compile_ptx_with_opts([SOURCE, more].concat(), options).map_err(|error| {
         CardError::Kernels(match error {
             CompileError::CompileError { log, .. } => log.to_string_lossy().into_owned(),
             other => format!("{other:?}"),
@@ -361,9 +473,9 @@ mod tests {
             return;
         }
         for number in [Number::F32, Number::F64] {
-            for generation in ["compute_75", "compute_80", "compute_90", "compute_100", "compute_120"] {
+            for generation in [75, 80, 90, 100, 120] {
                 let code = compile(number, generation).unwrap().to_src();
-                for kernel in KERNELS {
+                for kernel in names(has_units(number, generation)) {
                     assert!(code.contains(&format!(".entry {kernel}(")), "{kernel} {number:?} {generation}");
                 }
             }
@@ -377,7 +489,7 @@ mod tests {
             println!("skipped: there is no NVRTC");
             return;
         }
-        let error = compile(Number::F32, "compute_1").unwrap_err().to_string();
+        let error = compile(Number::F32, 1).unwrap_err().to_string();
         assert!(error.contains("architecture"), "{error}");
     }
 

@@ -87,8 +87,18 @@ extern "C" __global__ void images(real *out, const real *col, uint n, struct Win
     }
 }
 
-// Pools: the largest number of every window and where it was (the first of the largest), or the mean.
-extern "C" __global__ void pool(real *out, int *where, const real *a, uint images, struct Window w, int largest) {
+// σ(z) and its slope from the left for the functions that a pool can go before: 0 leaky ReLU of this slope (0 for ReLU), 3 a
+// factor. The slope is read off σ(z), which is positive where z is.
+__device__ real bend(real z, int kind, double slope) {
+    if (kind == 0) return z <= 0 ? (slope == 0 ? (real)0 : (real)slope * z) : z;
+    return (real)slope * z;
+}
+__device__ real bend_slope(real bent, int kind, double slope) {
+    return kind == 0 && !(bent <= 0) ? (real)1 : (real)slope;
+}
+
+// Pools: σ of the largest number of every window, and where it was (the first of the largest), or σ of the mean.
+extern "C" __global__ void pool(real *out, int *where, const real *a, uint images, struct Window w, int largest, int kind, double slope) {
     uint places = w.out_height * w.out_width, plane = w.height * w.width;
     EACH(at, images * places) {
         uint image = at / places, place = at - image * places, row = place / w.out_width;
@@ -104,36 +114,47 @@ extern "C" __global__ void pool(real *out, int *where, const real *a, uint image
                 // a number that is none stays, so that it is seen
                 if (here > value || (here != here && value == value)) { value = here; best = pixel; }
             }
-        out[at] = largest ? value : sum / (w.kernel_height * w.kernel_width);
+        out[at] = bend(largest ? value : sum / (w.kernel_height * w.kernel_width), kind, slope);
         if (largest) where[at] = best;
     }
 }
 
-// Signals of the pixels from those of the windows they are in.
-extern "C" __global__ void unpool(real *out, const int *where, const real *signal, uint images, struct Window w, int largest) {
+// Signals of the pixels from those of the windows they are in, for windows that lie side by side: a thread for every window, also
+// for what is left of one at the lower and the right edge, where signals are 0.
+extern "C" __global__ void unpool_apart(real *out, const int *where, const real *signal, const real *bent, uint images, struct Window w,
+                                        int largest, int kind, double slope) {
+    uint down = (w.height + w.stride - 1) / w.stride, across = (w.width + w.stride - 1) / w.stride;
+    EACH(at, images * down * across) {
+        uint image = at / (down * across), place = at - image * down * across, row = place / across, column = place - row * across;
+        bool whole = row < w.out_height && column < w.out_width;
+        uint window = (image * w.out_height + row) * w.out_width + column;
+        real value = whole ? signal[window] * bend_slope(bent[window], kind, slope) : (real)0;
+        int best = whole && largest ? where[window] : -1;
+        if (!largest) value /= w.kernel_height * w.kernel_width;
+        real *to = out + (wide)image * w.height * w.width;
+        for (int y = row * w.stride; y < min((int)(row + 1) * w.stride, w.height); y++)
+            for (int x = column * w.stride; x < min((int)(column + 1) * w.stride, w.width); x++)
+                to[y * w.width + x] = !largest || y * w.width + x == best ? value : (real)0;
+    }
+}
+
+// The same for windows that overlap, or leave gaps: a thread for every pixel.
+extern "C" __global__ void unpool(real *out, const int *where, const real *signal, const real *bent, uint images, struct Window w,
+                                  int largest, int kind, double slope) {
     uint places = w.out_height * w.out_width, plane = w.height * w.width;
     real share = (real)1 / (w.kernel_height * w.kernel_width);
     EACH(at, images * plane) {
         uint image = at / plane, pixel = at - image * plane, y = pixel / w.width, x = pixel - y * w.width;
         real sum = 0;
-        if (w.stride == w.kernel_height && w.stride == w.kernel_width) {
-            // every pixel is in one window, or in none at the lower and the right edge
-            int row = y / w.stride, column = x / w.stride;
-            if (row < w.out_height && column < w.out_width) {
+        for (int i = 0; i < w.kernel_height; i++) {
+            int row = place_of(y, i, w.stride, w.out_height);
+            for (int j = 0; j < w.kernel_width; j++) {
+                int column = place_of(x, j, w.stride, w.out_width);
+                if (row < 0 || column < 0) continue;
                 uint place = image * places + row * w.out_width + column;
-                if (!largest) sum = share * signal[place];
-                else if (where[place] == pixel) sum = signal[place];
-            }
-        } else {
-            for (int i = 0; i < w.kernel_height; i++) {
-                int row = place_of(y, i, w.stride, w.out_height);
-                for (int j = 0; j < w.kernel_width; j++) {
-                    int column = place_of(x, j, w.stride, w.out_width);
-                    if (row < 0 || column < 0) continue;
-                    uint place = image * places + row * w.out_width + column;
-                    if (!largest) sum += share * signal[place];
-                    else if (where[place] == pixel) sum += signal[place];
-                }
+                real value = signal[place] * bend_slope(bent[place], kind, slope);
+                if (!largest) sum += share * value;
+                else if (where[place] == pixel) sum += value;
             }
         }
         out[at] = sum;
@@ -170,19 +191,19 @@ extern "C" __global__ void bias_gradient(real *out, const real *signal, uint cou
     if (threadIdx.x == 0) *to = add ? *to + part[0] : part[0];
 }
 
-// The sum of `number` pieces of `count` numbers each, in one order: a block has 32 of the numbers, and eight threads for each.
-extern "C" __global__ void add_up(real *out, const real *pieces, uint count, uint number, int add) {
-    __shared__ real sums[8][32];
-    uint lane = threadIdx.x % 32, group = threadIdx.x / 32, at = blockIdx.x * 32 + lane;
+// The sum of `number` pieces of `count` numbers each, in one order: so many threads of a block for each number.
+extern "C" __global__ void add_up(real *out, const real *pieces, uint count, uint number, int add, uint threads) {
+    __shared__ real sums[256];
+    uint numbers = 256 / threads, lane = threadIdx.x % numbers, group = threadIdx.x / numbers, at = blockIdx.x * numbers + lane;
     real sum = 0;
     if (at < count) {
 #pragma unroll 8
-        for (uint k = group; k < number; k += 8) sum += pieces[(wide)k * count + at];
+        for (uint k = group; k < number; k += threads) sum += pieces[(wide)k * count + at];
     }
-    sums[group][lane] = sum;
+    sums[threadIdx.x] = sum;
     __syncthreads();
     if (group == 0 && at < count) {
-        for (int k = 1; k < 8; k++) sum += sums[k][lane];
+        for (uint k = 1; k < threads; k++) sum += sums[k * numbers + lane];
         out[at] = add ? out[at] + sum : sum;
     }
 }
@@ -261,5 +282,7 @@ extern "C" __global__ void update(double *params, real *weights, const real *gra
             weights[OF_FOUR(k)] = (real)p[k];
         }
     }
-    if (any) *moved = 1;
+    // one word of a block: thousands of writes to one place wait for each other
+    any = __syncthreads_or(any);
+    if (any && threadIdx.x == 0) *moved = 1;
 }

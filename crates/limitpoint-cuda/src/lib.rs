@@ -25,7 +25,9 @@
 //! | `card` | the card, its libraries, its kernels (`kernels.cu`) |
 //! | `memory` | buffers on the card, and parameters that stay there |
 //! | `products` | matrix products by cuBLAS |
+//! | `tensor` | products in 32 bits, and convolutions without columns (`tensor.cu`) |
 //! | `passes` | the way up and the way down |
+//! | `recorder` | work that is recorded and started as a whole |
 //! | `network` | the evaluator |
 //! | `map` | a model at settled parameters as a function of its inputs, for attacks |
 
@@ -36,6 +38,8 @@ mod network;
 mod passes;
 mod plan;
 mod products;
+mod recorder;
+mod tensor;
 
 use limitpoint::data::Inputs;
 use limitpoint::engine::{Compute, Engine, Evaluator, InputMap, Precision, offer_cuda};

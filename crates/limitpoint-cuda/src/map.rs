@@ -9,6 +9,7 @@ use super::card::{Argument, Card, CardError, Number};
 use super::memory::Memory;
 use super::passes::{Buffers, Passes};
 use super::plan::Plan;
+use super::recorder::Recorder;
 
 /// The model, and room for it on the card once examples have come.
 pub(crate) struct Map {
@@ -19,6 +20,9 @@ pub(crate) struct Map {
     failure: Option<String>,
 }
 
+// SAFETY: graphs are used by whoever owns the map, one thread at a time.
+unsafe impl Send for Machine {}
+
 /// What computes it.
 struct Machine {
     card: Card,
@@ -26,6 +30,8 @@ struct Machine {
     inputs: Memory,
     gradient: Memory,
     buffers: Buffers,
+    /// The ways up and down, by the number of examples.
+    recorded: [Recorder<usize>; 2],
     /// Examples there is room for, and those scored last.
     room: usize,
     examples: usize,
@@ -69,6 +75,7 @@ impl Machine {
             inputs: card.numbers(room * features)?,
             gradient: card.numbers(room * features)?,
             buffers: Buffers::new(&card, plan, room)?,
+            recorded: Default::default(),
             weights,
             room,
             examples: 0,
@@ -88,12 +95,20 @@ impl Machine {
         self.card.context.bind_to_thread().map_err(CardError::driver("reaching the card"))
     }
 
+    /// Does something for the examples at hand, from the third time on in one piece.
+    fn recorded(&mut self, way: usize, work: impl Fn(&Self) -> Result<(), CardError>) -> Result<(), CardError> {
+        let mut recorder = std::mem::take(&mut self.recorded[way]);
+        let done = recorder.run(&self.card, self.examples, || work(self));
+        self.recorded[way] = recorder;
+        done
+    }
+
     fn scores(&mut self, plan: &Plan, inputs: &Panels<f32>, scores: &mut Panels<f32>) -> Result<(), CardError> {
         self.here()?;
         self.examples = inputs.cols();
         unpack(inputs, &mut self.travellers);
         self.inputs.write(0, &self.travellers)?;
-        self.passes(plan).up(&self.inputs, None, 0, self.examples)?;
+        self.recorded(0, |machine| machine.passes(plan).up(&machine.inputs, None, 0, machine.examples))?;
         self.travellers.resize(self.examples * scores.rows(), 0.0);
         self.buffers.scores().read(&mut self.travellers)?;
         pack(&self.travellers, scores);
@@ -104,7 +119,7 @@ impl Machine {
         self.here()?;
         unpack(cotangent, &mut self.travellers);
         self.buffers.cotangent.write(0, &self.travellers)?;
-        self.passes(plan).down_to_inputs(self.examples, &self.gradient)?;
+        self.recorded(1, |machine| machine.passes(plan).down_to_inputs(machine.examples, &machine.gradient))?;
         self.travellers.resize(self.examples * gradient.rows(), 0.0);
         self.gradient.read(&mut self.travellers)?;
         pack(&self.travellers, gradient);

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::CudaGraph;
-use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use limitpoint::engine::{Bound, Evaluator};
 use limitpoint::linalg::SharedMatrix;
 use limitpoint::models::Architecture;
@@ -13,6 +11,7 @@ use super::card::{Argument, Card, CardError, Number};
 use super::memory::{Master, Memory};
 use super::passes::{Buffers, Passes};
 use super::plan::Plan;
+use super::recorder::Recorder;
 
 /// Numbers that are rounded on the host at once, on their way to the card.
 const BLOCK: usize = 1 << 20;
@@ -46,20 +45,9 @@ pub(crate) struct Network {
     whole: bool,
     /// Scores or cotangents on their way between the numbers of the host and of the card.
     travellers: Vec<f32>,
-    recorded: [Vec<Recorded>; 2],
+    /// The way up and the step, by the number of examples and whether they are chosen rows.
+    recorded: [Recorder<(usize, bool)>; 2],
     card: Card,
-}
-
-/// Numbers of examples for which a way is remembered: a batch, the last one of an epoch, all.
-const REMEMBERED: usize = 3;
-
-/// What the card does for so many examples, once it has done it twice: the third time it is asked for as a whole.
-#[derive(Default)]
-struct Recorded {
-    /// How many, and whether they are chosen rows.
-    examples: (usize, bool),
-    times: usize,
-    graph: Option<CudaGraph>,
 }
 
 // SAFETY: graphs and handles are used by whoever owns the network, one thread at a time.
@@ -258,30 +246,12 @@ impl Network {
         self.card.launch_fours("update", count, &arguments)
     }
 
-    /// Does something for `n` examples, the third time and from then on in one piece: its kernels start without gaps.
+    /// Does something for `n` examples, from the third time on in one piece.
     fn recorded(&mut self, way: Way, n: usize, work: impl Fn(&Self) -> Result<(), CardError>) -> Result<(), CardError> {
-        let (way, examples) = (way as usize, (n, self.chosen));
-        let known = self.recorded[way].iter().position(|recorded| recorded.examples == examples);
-        let place = known.unwrap_or_else(|| {
-            self.recorded[way].truncate(REMEMBERED - 1);
-            self.recorded[way].push(Recorded { examples, ..Recorded::default() });
-            self.recorded[way].len() - 1
-        });
-        self.recorded[way][place].times += 1;
-        if self.recorded[way][place].times == 3 {
-            let recording = CardError::driver("recording a step");
-            let stream = &self.card.stream;
-            stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).map_err(&recording)?;
-            let worked = work(self);
-            let graph = stream.end_capture(CUgraphInstantiate_flags(0));
-            // what went wrong first is what is said
-            worked?;
-            self.recorded[way][place].graph = graph.map_err(&recording)?;
-        }
-        match &self.recorded[way][place].graph {
-            Some(graph) => graph.launch().map_err(CardError::driver("starting a recorded step")),
-            None => work(self),
-        }
+        let mut recorder = std::mem::take(&mut self.recorded[way as usize]);
+        let done = recorder.run(&self.card, (n, self.chosen), || work(self));
+        self.recorded[way as usize] = recorder;
+        done
     }
 
     /// Remembers what kept the card from computing; no number is one from here on.

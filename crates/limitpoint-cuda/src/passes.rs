@@ -11,10 +11,11 @@
 use cudarc::driver::CudaEvent;
 use limitpoint::models::Window;
 
-use super::card::{Argument, Card, CardError, WindowSides};
+use super::card::{Argument, Card, CardError};
 use super::memory::Memory;
 use super::plan::{BIAS_PIECES, Kind, Plan, Stage, Weights, bias_piece, places};
 use super::products::{Operand, Sides};
+use super::tensor::{Convolution, Windows};
 
 /// Where the numbers of a pass are.
 pub(crate) struct Buffers {
@@ -22,7 +23,9 @@ pub(crate) struct Buffers {
     input: Memory,
     /// What every stage gave.
     given: Vec<Memory>,
-    /// Columns of a convolution; where the largest numbers of a pool were.
+    /// Of convolutions that need no columns.
+    windows: Vec<Option<Windows>>,
+    /// Columns of the other convolutions; where the largest numbers of a pool were.
     beside: Vec<Option<Memory>>,
     /// Signals of columns.
     scratch: Memory,
@@ -39,12 +42,20 @@ pub(crate) struct Buffers {
 impl Buffers {
     /// Room for this many examples at once.
     pub fn new(card: &Card, plan: &Plan, at_once: usize) -> Result<Self, CardError> {
-        let beside = |stage: &Stage| match stage.kind {
+        let windows = |stage: &Stage| match &stage.kind {
+            Kind::Convolution(weights, window) => Windows::of(card, weights, window),
+            _ => Ok(None),
+        };
+        let windows: Vec<Option<Windows>> = plan.stages.iter().map(windows).collect::<Result<_, _>>()?;
+        let beside = |(stage, windows): (&Stage, &Option<Windows>)| match stage.kind {
+            Kind::Convolution(..) if windows.is_some() => Ok(None),
             Kind::Convolution(..) => card.numbers(at_once * stage.columns()).map(Some),
             Kind::Pool { .. } => Memory::zeros(&card.stream, at_once * stage.after * 4).map(Some),
             _ => Ok(None),
         };
-        let columns = plan.stages.iter().map(Stage::columns).max().unwrap_or(0);
+        let needed = |windows: &Option<Windows>| !windows.as_ref().is_some_and(Windows::go_back);
+        let needed = plan.stages.iter().zip(&windows).filter(|(_, windows)| needed(windows));
+        let columns = needed.map(|(stage, _)| stage.columns()).max().unwrap_or(0);
         let signal = || card.numbers(at_once * plan.largest());
         let outputs = plan.stages.last().map_or(1, |stage| stage.after);
         let rows = plan.stages.iter().filter_map(|stage| Some(stage.weights()?.rows)).max().unwrap_or(0);
@@ -52,7 +63,8 @@ impl Buffers {
         Ok(Self {
             input: card.numbers(at_once * plan.input[0] * plan.input[1])?,
             given: plan.stages.iter().map(|stage| card.numbers(at_once * stage.after)).collect::<Result<_, _>>()?,
-            beside: plan.stages.iter().map(beside).collect::<Result<_, _>>()?,
+            beside: plan.stages.iter().zip(&windows).map(beside).collect::<Result<_, _>>()?,
+            windows,
             scratch: card.numbers(at_once * columns)?,
             signals: [signal()?, signal()?, signal()?],
             pieces: [pieces()?, pieces()?],
@@ -86,12 +98,6 @@ fn wide(number: usize) -> Argument {
     Argument::Wide(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-fn sides(window: &Window) -> Argument {
-    let Window { before, after, size, stride, zeros } = window;
-    let all = [before[0], before[1], after[0], after[1], size[0], size[1], *stride, zeros[0], zeros[1]];
-    Argument::Window(WindowSides(all.map(|side| i32::try_from(side).unwrap_or(i32::MAX))))
-}
-
 impl Passes<'_> {
     fn parameter(&self, entry: usize) -> u64 {
         self.weights + (entry * self.card.number.bytes()) as u64
@@ -108,16 +114,32 @@ impl Passes<'_> {
         let arguments = [(&buffers.input).into(), inputs.into(), rows, int(first), int(n), int(channels), int(plane)];
         self.card.launch("gather", n * channels * plane, 1, &arguments)?;
         let mut from = &buffers.input;
-        for ((stage, to), beside) in self.plan.stages.iter().zip(&buffers.given).zip(&buffers.beside) {
-            self.stage_up(stage, n, from, to, beside.as_ref().map_or(0, |memory| memory.at))?;
+        for (index, (stage, to)) in self.plan.stages.iter().zip(&buffers.given).enumerate() {
+            self.stage_up(index, stage, n, from, to)?;
             from = to;
         }
         Ok(())
     }
 
-    fn stage_up(&self, stage: &Stage, n: usize, from: &Memory, to: &Memory, beside: u64) -> Result<(), CardError> {
-        let card = self.card;
-        let beside = || Argument::Place(beside);
+    /// Columns of a stage, or where its largest numbers were.
+    fn beside(&self, index: usize) -> u64 {
+        self.buffers.beside[index].as_ref().map_or(0, |memory| memory.at)
+    }
+
+    /// The convolution of a stage, if it needs no columns.
+    fn convolution<'a>(
+        &'a self,
+        index: usize,
+        weights: &'a Weights,
+        window: &'a Window,
+        n: usize,
+    ) -> Option<Convolution<'a>> {
+        let windows = self.buffers.windows[index].as_ref()?;
+        Some(Convolution { weights, window, windows, n })
+    }
+
+    fn stage_up(&self, index: usize, stage: &Stage, n: usize, from: &Memory, to: &Memory) -> Result<(), CardError> {
+        let (card, beside) = (self.card, self.beside(index));
         match &stage.kind {
             Kind::Dense(weights) => {
                 let Weights { rows, cols, matrix, .. } = *weights;
@@ -134,16 +156,23 @@ impl Passes<'_> {
             Kind::Convolution(weights, window) => {
                 let (Weights { rows, cols, matrix, .. }, all) = (*weights, n * places(window));
                 let channels = cols / (window.size[0] * window.size[1]);
-                card.launch("columns", all, channels, &[beside(), from.into(), int(n), sides(window)])?;
-                let (w, Argument::Place(columns)) = (Operand::plain(self.parameter(matrix), cols), beside()) else {
-                    return Ok(());
-                };
-                card.product(Sides { rows, cols: all, inner: cols }, w, Operand::plain(columns, all), to.at, false)?;
+                if let Some(layer) = self.convolution(index, weights, window, n) {
+                    let bias = weights.bias.map_or(0, |bias| self.parameter(bias));
+                    let added = card.convolve(layer, self.parameter(matrix), bias, from.at, to.at)?;
+                    return if added { Ok(()) } else { self.add_bias(weights, to, rows * all, all) };
+                }
+                let columns = [Argument::Place(beside), from.into(), int(n), Argument::window(window)];
+                card.launch("columns", all, channels, &columns)?;
+                let (w, columns) = (Operand::plain(self.parameter(matrix), cols), Operand::plain(beside, all));
+                card.product(Sides { rows, cols: all, inner: cols }, w, columns, to.at, false)?;
                 self.add_bias(weights, to, rows * all, all)
             }
-            Kind::Pool { window, channels, largest } => {
+            Kind::Pool { window, channels, largest, then: (kind, slope) } => {
                 let (images, largest) = (n * channels, int(usize::from(*largest)));
-                let arguments = [to.into(), beside(), from.into(), int(images), sides(window), largest];
+                let [kind, slope] = [Argument::Int(*kind), Argument::Real(*slope)];
+                let beside = Argument::Place(beside);
+                let arguments =
+                    [to.into(), beside, from.into(), int(images), Argument::window(window), largest, kind, slope];
                 card.launch("pool", images * places(window), 1, &arguments)
             }
             Kind::Curve { kind, slope, exponent } => {
@@ -175,21 +204,19 @@ impl Passes<'_> {
         let mut signal = &buffers.cotangent;
         for (index, stage) in self.plan.stages.iter().enumerate().rev() {
             let from = if index == 0 { &buffers.input } else { &buffers.given[index - 1] };
-            let beside = buffers.beside[index].as_ref().map_or(0, |memory| memory.at);
             if index == self.plan.lowest {
-                self.gradient_of_stage(stage, n, from, signal, beside, add)?;
+                self.gradient_of_stage(index, stage, n, from, signal, add)?;
                 break;
             }
             if trained(index) {
-                self.card
-                    .aside(&buffers.made[index], || self.gradient_of_stage(stage, n, from, signal, beside, add))?;
+                self.card.aside(&buffers.made[index], || self.gradient_of_stage(index, stage, n, from, signal, add))?;
             }
             // the buffer that is written now held the signals of the stage two above
             if trained(index + 2) {
                 self.card.wait(&buffers.made[index + 2])?;
             }
             let below = &buffers.signals[index % 3];
-            self.stage_down(stage, n, from, signal, below, beside)?;
+            self.stage_down(index, stage, n, from, signal, below)?;
             signal = below;
         }
         // the latest made aside is the last of all
@@ -205,9 +232,8 @@ impl Passes<'_> {
         let mut signal = &buffers.cotangent;
         for (index, stage) in self.plan.stages.iter().enumerate().rev() {
             let from = if index == 0 { &buffers.input } else { &buffers.given[index - 1] };
-            let beside = buffers.beside[index].as_ref().map_or(0, |memory| memory.at);
             let below = &buffers.signals[index % 3];
-            self.stage_down(stage, n, from, signal, below, beside)?;
+            self.stage_down(index, stage, n, from, signal, below)?;
             signal = below;
         }
         let [channels, plane] = self.plan.input;
@@ -217,11 +243,11 @@ impl Passes<'_> {
 
     fn gradient_of_stage(
         &self,
+        index: usize,
         stage: &Stage,
         n: usize,
         from: &Memory,
         signal: &Memory,
-        columns: u64,
         add: bool,
     ) -> Result<(), CardError> {
         let (weights, count, inner) = match &stage.kind {
@@ -233,37 +259,42 @@ impl Passes<'_> {
             }
             Kind::Convolution(weights, window) if !weights.frozen => {
                 let (Weights { rows, cols, matrix, .. }, all) = (*weights, n * places(window));
-                let (a, b) = (Operand::plain(signal.at, all), Operand::transposed(columns, all));
-                self.card.product(Sides { rows, cols, inner: all }, a, b, self.gradient_of(matrix), add)?;
+                let to = self.gradient_of(matrix);
+                match self.convolution(index, weights, window, n) {
+                    Some(layer) => self.card.kernel_gradient(layer, signal.at, from.at, to, add)?,
+                    None => {
+                        let (a, b) = (Operand::plain(signal.at, all), Operand::transposed(self.beside(index), all));
+                        self.card.product(Sides { rows, cols, inner: all }, a, b, to, add)?;
+                    }
+                }
                 (weights, rows * all, all)
             }
             _ => return Ok(()),
         };
         let Some(bias) = weights.bias else { return Ok(()) };
-        let (to, signals, add) = (self.gradient_of(bias), count / weights.rows, int(usize::from(add)));
+        let (to, signals) = (self.gradient_of(bias), count / weights.rows);
         let (piece, pieces) = (bias_piece(signals), &self.buffers.pieces[self.card.place()]);
         let number = signals.div_ceil(piece).max(1);
-        let launch = |to: u64, add: Argument| {
+        let launch = |to: u64, add: bool| {
             let [count, inner, rows, piece] = [count, inner, weights.rows, piece].map(int);
-            let arguments = [Argument::Place(to), signal.into(), count, inner, rows, piece, add];
+            let arguments = [Argument::Place(to), signal.into(), count, inner, rows, piece, int(usize::from(add))];
             self.card.launch_blocks("bias_gradient", (weights.rows as u32, number as u32, 1), &arguments)
         };
         if number == 1 {
             return launch(to, add);
         }
-        launch(pieces.at, Argument::Int(0))?;
-        let arguments = [Argument::Place(to), pieces.into(), int(weights.rows), int(number), add];
-        self.card.launch_blocks("add_up", (weights.rows.div_ceil(32) as u32, 1, 1), &arguments)
+        launch(pieces.at, false)?;
+        self.card.add_up(to, pieces.at, weights.rows, number, add)
     }
 
     fn stage_down(
         &self,
+        index: usize,
         stage: &Stage,
         n: usize,
         from: &Memory,
         signal: &Memory,
         below: &Memory,
-        beside: u64,
     ) -> Result<(), CardError> {
         let card = self.card;
         match &stage.kind {
@@ -272,20 +303,44 @@ impl Passes<'_> {
                 let sides = Sides { rows: n, cols: *cols, inner: *rows };
                 card.product(sides, Operand::plain(signal.at, *rows), w, below.at, false)
             }
-            Kind::Convolution(Weights { rows, cols, matrix, .. }, window) => {
+            Kind::Convolution(weights, window) => {
+                if let Some(layer) = self.convolution(index, weights, window, n).filter(|l| l.windows.go_back()) {
+                    return card.convolve_back(layer, self.parameter(weights.matrix), signal.at, below.at);
+                }
+                let Weights { rows, cols, matrix, .. } = weights;
                 let (all, scratch) = (n * places(window), &self.buffers.scratch);
                 let w = Operand::transposed(self.parameter(*matrix), *cols);
                 let product = Sides { rows: *cols, cols: all, inner: *rows };
                 card.product(product, w, Operand::plain(signal.at, all), scratch.at, false)?;
                 let channels = cols / (window.size[0] * window.size[1]);
                 let pixels = n * window.before[0] * window.before[1];
-                card.launch("images", pixels, channels, &[below.into(), scratch.into(), int(n), sides(window)])
+                card.launch(
+                    "images",
+                    pixels,
+                    channels,
+                    &[below.into(), scratch.into(), int(n), Argument::window(window)],
+                )
             }
-            Kind::Pool { window, channels, largest } => {
-                let (images, where_) = (n * channels, Argument::Place(beside));
-                let largest = int(usize::from(*largest));
-                let arguments = [below.into(), where_, signal.into(), int(images), sides(window), largest];
-                card.launch("unpool", images * window.before[0] * window.before[1], 1, &arguments)
+            Kind::Pool { window, channels, largest, then: (kind, slope) } => {
+                let images = n * channels;
+                let arguments = [
+                    below.into(),
+                    Argument::Place(self.beside(index)),
+                    signal.into(),
+                    (&self.buffers.given[index]).into(),
+                    int(images),
+                    Argument::window(window),
+                    int(usize::from(*largest)),
+                    Argument::Int(*kind),
+                    Argument::Real(*slope),
+                ];
+                let Window { before: [height, width], size, stride, .. } = *window;
+                if size == [stride; 2] {
+                    let windows = height.div_ceil(stride) * width.div_ceil(stride);
+                    card.launch("unpool_apart", images * windows, 1, &arguments)
+                } else {
+                    card.launch("unpool", images * height * width, 1, &arguments)
+                }
             }
             Kind::Curve { kind, slope, exponent } => {
                 let count = n * stage.before;

@@ -25,8 +25,8 @@ pub(crate) enum Kind {
     Dense(Weights),
     /// The same at every place of an image.
     Convolution(Weights, Window),
-    /// The largest number of every window, or the mean.
-    Pool { window: Window, channels: usize, largest: bool },
+    /// A function of the largest number of every window, or of the mean: kind and slope, as in a curve.
+    Pool { window: Window, channels: usize, largest: bool, then: (i32, f64) },
     /// A function of every number, as `activate` of the kernels counts them.
     Curve { kind: i32, slope: f64, exponent: i32 },
     /// From an image, channel by channel, to a vector, example by example.
@@ -133,7 +133,7 @@ impl Plan {
                 Layer::Pool(pool) => {
                     let (window, channels) = (pool.window(shape)?, shape.0[0]);
                     image = Some([channels, places(&window)]);
-                    Kind::Pool { window, channels, largest: pool.pooling == Pooling::Max }
+                    Kind::Pool { window, channels, largest: pool.pooling == Pooling::Max, then: NOTHING }
                 }
                 Layer::Activation(Activation::Identity) => continue,
                 Layer::Activation(activation) => curve(*activation),
@@ -149,6 +149,7 @@ impl Plan {
             stages.push(Stage { kind: Kind::Flatten { channels, plane }, before: outputs, after: outputs });
         }
         pools_first(&mut stages);
+        let stages = pools_with_curves(stages);
         let trained = |stage: &Stage| stage.weights().is_some_and(|weights| !weights.frozen);
         let plan = Self { input, lowest: stages.iter().position(trained).unwrap_or(0), stages };
         if plan.numbers() > AT_ONCE {
@@ -179,6 +180,25 @@ impl Plan {
     pub fn at_once(&self, examples: usize) -> usize {
         (AT_ONCE / self.numbers().max(1)).clamp(1, examples.max(1))
     }
+}
+
+/// The function that changes nothing.
+const NOTHING: (i32, f64) = (3, 1.0);
+
+/// Makes one stage of a pool and a function behind it whose slope can be read off its value.
+fn pools_with_curves(stages: Vec<Stage>) -> Vec<Stage> {
+    let mut all: Vec<Stage> = Vec::new();
+    for stage in stages {
+        match (all.last_mut().map(|before| &mut before.kind), stage.kind) {
+            (Some(Kind::Pool { then, .. }), Kind::Curve { kind: kind @ (0 | 3), slope, .. })
+                if *then == NOTHING && slope >= 0.0 =>
+            {
+                *then = (kind, slope);
+            }
+            _ => all.push(stage),
+        }
+    }
+    all
 }
 
 /// Moves pools of the largest number below functions that never fall, where there are fewer numbers: the largest σ(z) is σ of the
@@ -235,7 +255,8 @@ mod tests {
                 Kind::Flatten { .. } => "flatten",
             })
             .collect();
-        assert_eq!(kinds, ["convolution", "pool", "curve", "flatten", "dense", "curve", "dense"]);
+        assert_eq!(kinds, ["convolution", "pool", "flatten", "dense", "curve", "dense"]);
+        assert!(matches!(plan.stages[1].kind, Kind::Pool { largest: true, then: (0, 0.0), .. }));
         let last = plan.stages.last().unwrap();
         // 3·2·9 and 3 of the kernels, 5·48 and 5 of the first dense layer, then 4·5 and 4
         let expected =

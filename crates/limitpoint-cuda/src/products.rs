@@ -1,4 +1,4 @@
-//! Matrix products, row by row as the rest of the library writes them; cuBLAS reads column by column.
+//! Matrix products, row by row as the rest of the library writes them; cuBLAS, which computes those in 64 bits, reads column by column.
 
 use std::ffi::c_void;
 
@@ -41,6 +41,9 @@ pub(crate) struct Sides {
 impl Card {
     /// c = a·b, or c + a·b; c is rows × cols without gaps.
     pub fn product(&self, sides: Sides, a: Operand, b: Operand, c: u64, add: bool) -> Result<(), CardError> {
+        if self.tensor {
+            return self.tensor_product(sides, a, b, c, add);
+        }
         let side = |length: usize| i32::try_from(length).map_err(|_| CardError::TooLong(length));
         let (kind, compute) = match self.number {
             Number::F32 => (sys::cudaDataType_t::CUDA_R_32F, sys::cublasComputeType_t::CUBLAS_COMPUTE_32F),
@@ -55,6 +58,7 @@ impl Card {
         };
         let (rows, cols, inner) = (side(sides.rows)?, side(sides.cols)?, side(sides.inner)?);
         let (first, second) = (side(b.stride)?, side(a.stride)?);
+        let _started = self.starting();
         // SAFETY: the buffers were made for these sides; read column by column, the product is bᵀaᵀ.
         unsafe {
             result::gemm_ex(
