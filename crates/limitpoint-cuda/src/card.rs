@@ -2,82 +2,17 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
 use cudarc::cublas::{result as blas, sys as blas_sys};
-use cudarc::driver::sys::{
-    CUdevice_attribute as Attribute, CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptureMode,
-};
-use cudarc::driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
-};
-use cudarc::nvrtc::{self, CompileError, CompileOptions, Ptx};
+use cudarc::driver::sys::CUevent_flags;
+use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaStream, DeviceRepr, LaunchConfig, PushKernelArg};
+use cudarc::nvrtc;
 use limitpoint::models::Window;
 
+use super::error::CardError;
 use super::memory::Memory;
-use super::tensor;
-
-/// What is wrong with the card.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CardError {
-    /// A library of CUDA is not there.
-    #[error("{name} was not found ({library}, looked for where the system looks for libraries)")]
-    Library {
-        /// What it is.
-        name: &'static str,
-        /// The name of its file.
-        library: &'static str,
-    },
-    /// No card, or none that works.
-    #[error("there is no card that works ({0})")]
-    NoCard(DriverError),
-    /// Something failed on the way.
-    #[error("{doing} failed: {source}")]
-    Driver {
-        /// What was done.
-        doing: &'static str,
-        /// What the driver says.
-        source: DriverError,
-    },
-    /// Not enough memory, or no card any more.
-    #[error("{bytes} bytes of the card's memory could not be had: {source}")]
-    Memory {
-        /// Bytes asked for.
-        bytes: usize,
-        /// What the driver says.
-        source: DriverError,
-    },
-    /// A matrix product failed.
-    #[error("a matrix product failed: {0}")]
-    Product(cudarc::cublas::result::CublasError),
-    /// A side that a product cannot have.
-    #[error("a matrix has a side of {0}, more than products take")]
-    TooLong(usize),
-    /// The kernels could not be compiled.
-    #[error("the kernels could not be compiled: {0}")]
-    Kernels(String),
-}
-
-impl CardError {
-    /// An error of the driver, with what was done.
-    pub(crate) fn driver(doing: &'static str) -> impl Fn(DriverError) -> Self {
-        move |source| Self::Driver { doing, source }
-    }
-
-    /// What to do about it.
-    pub fn remedy(&self) -> &'static str {
-        match self {
-            Self::Library { .. } => {
-                "install the NVIDIA driver and CUDA 13 or its packages nvidia-cuda-nvrtc and nvidia-cublas, put their folders on \
-                 LD_LIBRARY_PATH, or leave --device out"
-            }
-            Self::NoCard(_) => "look at nvidia-smi and CUDA_VISIBLE_DEVICES, or leave --device out",
-            Self::Memory { .. } => "end other programs on the card, or leave --device out",
-            _ => "go on from the last checkpoint, or leave --device out",
-        }
-    }
-}
+use super::{code, recorder, tensor};
 
 /// The numbers of all products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,7 +27,8 @@ impl Number {
         if self == Self::F32 { 4 } else { 8 }
     }
 
-    fn name(self) -> &'static str {
+    /// Its name in the kernels.
+    pub fn name(self) -> &'static str {
         if self == Self::F32 { "float" } else { "double" }
     }
 }
@@ -135,26 +71,6 @@ pub fn report() -> Result<Report, CardError> {
     Ok(Report { name: context.name().map_err(&asking)?, capability, memory, free })
 }
 
-const SOURCE: &str = include_str!("kernels.cu");
-/// Products in 32 bits, on cards that have units for them.
-const TENSOR_SOURCE: &str = include_str!("tensor.cu");
-/// Every kernel of the first source.
-pub(crate) const KERNELS: [&str; 14] = [
-    "gather",
-    "flatten",
-    "columns",
-    "images",
-    "pool",
-    "unpool",
-    "unpool_apart",
-    "add_bias",
-    "bias_gradient",
-    "add_up",
-    "activate",
-    "slopes",
-    "round_to",
-    "update",
-];
 /// Bytes of scratch that products may use; the same always, because plans depend on it.
 pub(crate) const WORKSPACE: usize = 64 << 20;
 /// Threads of a block.
@@ -193,15 +109,6 @@ impl From<&Memory> for Argument {
     }
 }
 
-/// While one thread records, no other may start or end anything: what loads code or waits for the whole card, as the first use of a
-/// kernel and cuBLAS do, would end the recording, and fail itself.
-static RECORDING: RwLock<()> = RwLock::new(());
-
-/// Keeps other threads from recording.
-fn unrecorded() -> RwLockReadGuard<'static, ()> {
-    RECORDING.read().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Work that is done one piece after the other, with what its products need.
 struct Lane {
     stream: Arc<CudaStream>,
@@ -214,8 +121,8 @@ impl Lane {
         let stream = context.new_stream().map_err(CardError::driver("making a stream"))?;
         let workspace = Memory::zeros(&stream, WORKSPACE)?;
         stream.synchronize().map_err(CardError::driver("making a stream"))?;
-        let handle = blas::create_handle().map_err(CardError::Product)?;
-        let lane = Self { stream, handle, workspace: workspace };
+        let handle = recorder::unrecorded(blas::create_handle).map_err(CardError::Product)?;
+        let lane = Self { stream, handle, workspace };
         // SAFETY: handle, stream and workspace live as long as the lane.
         unsafe {
             blas::set_stream(handle, lane.stream.cu_stream().cast()).map_err(CardError::Product)?;
@@ -229,9 +136,8 @@ impl Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        let _started = unrecorded();
         // SAFETY: nobody uses the handle any more; a lost card has nothing left to free.
-        let _ = unsafe { blas::destroy_handle(self.handle) };
+        let _ = recorder::unrecorded(|| unsafe { blas::destroy_handle(self.handle) });
     }
 }
 
@@ -248,7 +154,7 @@ pub(crate) struct Card {
     /// The lane of what is started now.
     lane: Cell<usize>,
     /// Whether this card is being recorded.
-    recording: Cell<bool>,
+    pub recording: Cell<bool>,
     ready: CudaEvent,
 }
 
@@ -258,17 +164,18 @@ unsafe impl Send for Card {}
 impl Card {
     /// The first card, ready for these numbers.
     pub fn open(number: Number) -> Result<Self, CardError> {
-        let _started = unrecorded();
-        let context = require()?;
+        let context = recorder::unrecorded(require)?;
         // SAFETY: every buffer is used on the stream it was made on.
         unsafe { context.disable_event_tracking() };
         let lanes = [Lane::new(&context)?, Lane::new(&context)?];
-        let generation = generation(&context)?;
-        let tensor = has_units(number, generation);
-        let code = kernels(number, generation)?;
-        let module = context.load_module(code).map_err(CardError::driver("loading the kernels"))?;
-        let load = |name| Ok((name, module.load_function(name).map_err(CardError::driver("loading a kernel"))?));
-        let kernels = names(tensor).map(load).collect::<Result<_, CardError>>()?;
+        let generation = code::generation(&context)?;
+        let tensor = code::has_units(number, generation);
+        let code = code::kernels(number, generation)?;
+        let kernels = recorder::unrecorded(|| {
+            let module = context.load_module(code).map_err(CardError::driver("loading the kernels"))?;
+            let load = |name| Ok((name, module.load_function(name).map_err(CardError::driver("loading a kernel"))?));
+            code::names(tensor).map(load).collect::<Result<_, CardError>>()
+        })?;
         let (stream, ready) = (lanes[0].stream.clone(), event(&context)?);
         Ok(Self {
             context,
@@ -296,23 +203,6 @@ impl Card {
     /// Where is worked now: 0 on the stream of all, 1 aside.
     pub fn place(&self) -> usize {
         self.lane.get()
-    }
-
-    /// Keeps other threads from recording while something is started, unless it is this thread that records.
-    pub fn starting(&self) -> Option<RwLockReadGuard<'static, ()>> {
-        (!self.recording.get()).then(unrecorded)
-    }
-
-    /// Records what the work starts, without doing it; nothing if that does not come to an end.
-    pub fn record(&self, work: impl Fn() -> Result<(), CardError>) -> Result<Option<CudaGraph>, CardError> {
-        let _alone = RECORDING.write().unwrap_or_else(PoisonError::into_inner);
-        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        self.stream.begin_capture(mode).map_err(CardError::driver("recording a step"))?;
-        self.recording.set(true);
-        let worked = work();
-        self.recording.set(false);
-        let graph = self.stream.end_capture(CUgraphInstantiate_flags(0));
-        Ok(worked.and(graph.map_err(CardError::driver("recording a step"))).ok().flatten())
     }
 
     /// A mark of how far something has come.
@@ -388,7 +278,6 @@ impl Card {
         threads: u32,
         arguments: &[Argument],
     ) -> Result<(), CardError> {
-        let _started = self.starting();
         let Some(kernel) = self.kernels.get(name) else { return Err(CardError::Kernels(format!("'{name}' is none"))) };
         let mut launch = self.lanes[self.lane.get()].stream.launch_builder(kernel);
         for argument in arguments {
@@ -401,102 +290,13 @@ impl Card {
                 Argument::Target(value) => launch.arg(value),
             };
         }
+        let blocks = LaunchConfig { grid_dim, block_dim: (threads, 1, 1), shared_mem_bytes: 0 };
         // SAFETY: the arguments are those of the kernel, of buffers made for these counts; tests on a card try them all.
-        unsafe { launch.launch(LaunchConfig { grid_dim, block_dim: (threads, 1, 1), shared_mem_bytes: 0 }) }
-            .map(drop)
-            .map_err(CardError::driver("starting a kernel"))
+        self.start(|| unsafe { launch.launch(blocks) }.map(drop)).map_err(CardError::driver("starting a kernel"))
     }
 }
 
 fn event(context: &Arc<CudaContext>) -> Result<CudaEvent, CardError> {
     let flags = Some(CUevent_flags::CU_EVENT_DISABLE_TIMING);
     context.new_event(flags).map_err(CardError::driver("making an event"))
-}
-
-/// The generation of a card, such as 90.
-fn generation(context: &CudaContext) -> Result<i32, CardError> {
-    let asking = CardError::driver("asking for the card's generation");
-    let [major, minor] = [
-        Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-        Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-    ]
-    .map(|attribute| context.attribute(attribute));
-    Ok(10 * major.map_err(&asking)? + minor.map_err(&asking)?)
-}
-
-/// Whether cards of a generation have units for products in these numbers. In 64 bits cuBLAS uses them.
-fn has_units(number: Number, generation: i32) -> bool {
-    number == Number::F32 && generation >= tensor::GENERATION
-}
-
-/// Every kernel, of the second source where it is compiled too.
-fn names(tensor: bool) -> impl Iterator<Item = &'static str> {
-    KERNELS.into_iter().chain(tensor::KERNELS.into_iter().flatten().filter(move |_| tensor))
-}
-
-/// The kernels for these numbers on this generation of cards, compiled once in a process.
-fn kernels(number: Number, generation: i32) -> Result<Ptx, CardError> {
-    static COMPILED: OnceLock<Mutex<HashMap<(Number, i32), Ptx>>> = OnceLock::new();
-    let mut compiled = COMPILED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = compiled.get(&(number, generation)) {
-        return Ok(found.clone());
-    }
-    let code = compile(number, generation)?;
-    compiled.insert((number, generation), code.clone());
-    Ok(code)
-}
-
-/// Compiles the kernels for a generation of cards; needs NVRTC, not a card.
-fn compile(number: Number, generation: i32) -> Result<Ptx, CardError> {
-    let options = vec![format!("--gpu-architecture=compute_{generation}"), format!("-DREAL={}", number.name())];
-    let more = if has_units(number, generation) { TENSOR_SOURCE } else { "" };
-    let options = CompileOptions { options, ..Default::default() };
-    nvrtc::compile_ptx_with_opts([SOURCE, more].concat(), options).map_err(|error| {
-        CardError::Kernels(match error {
-            CompileError::CompileError { log, .. } => log.to_string_lossy().into_owned(),
-            other => format!("{other:?}"),
-        })
-    })
-}
-
-#[cfg(test)]
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
-mod tests {
-    use super::*;
-
-    /// Needs NVRTC, not a card: set LD_LIBRARY_PATH to the libraries of the package nvidia-cuda-nvrtc.
-    #[test]
-    fn kernels_compile_for_every_generation() {
-        // SAFETY: the library is opened and closed.
-        if !unsafe { nvrtc::sys::is_culib_present() } {
-            println!("skipped: there is no NVRTC");
-            return;
-        }
-        for number in [Number::F32, Number::F64] {
-            for generation in [75, 80, 90, 100, 120] {
-                let code = compile(number, generation).unwrap().to_src();
-                for kernel in names(has_units(number, generation)) {
-                    assert!(code.contains(&format!(".entry {kernel}(")), "{kernel} {number:?} {generation}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn what_does_not_compile_is_said_with_its_line() {
-        // SAFETY: the library is opened and closed.
-        if !unsafe { nvrtc::sys::is_culib_present() } {
-            println!("skipped: there is no NVRTC");
-            return;
-        }
-        let error = compile(Number::F32, 1).unwrap_err().to_string();
-        assert!(error.contains("architecture"), "{error}");
-    }
-
-    #[test]
-    fn every_error_has_a_remedy() {
-        let missing = CardError::Library { name: "the driver of the card", library: "libcuda" };
-        assert!(missing.to_string().contains("libcuda") && missing.remedy().contains("--device"));
-        assert!(CardError::TooLong(1 << 40).remedy().contains("checkpoint"));
-    }
 }

@@ -22,16 +22,22 @@
 //! | file | holds |
 //! |---|---|
 //! | `plan` | what an architecture asks of a card, told without one |
-//! | `card` | the card, its libraries, its kernels (`kernels.cu`) |
+//! | `card` | the card, its libraries, and how its kernels are started |
+//! | `code` | the code of the kernels (`kernels.cu`), compiled for the card |
+//! | `error` | what can be wrong with it |
 //! | `memory` | buffers on the card, and parameters that stay there |
 //! | `products` | matrix products by cuBLAS |
-//! | `tensor` | products in 32 bits, and convolutions without columns (`tensor.cu`) |
+//! | `tensor` | products in 32 bits, and convolutions without columns (`tensor.cu`, `tiles.cu`) |
+//! | `buffers` | room for the numbers of a pass |
 //! | `passes` | the way up and the way down |
 //! | `recorder` | work that is recorded and started as a whole |
 //! | `network` | the evaluator |
 //! | `map` | a model at settled parameters as a function of its inputs, for attacks |
 
+mod buffers;
 mod card;
+mod code;
+mod error;
 mod map;
 mod memory;
 mod network;
@@ -45,7 +51,8 @@ use limitpoint::data::Inputs;
 use limitpoint::engine::{Compute, Engine, Evaluator, InputMap, Precision, offer_cuda};
 use limitpoint::models::{Architecture, ModelError};
 
-pub use card::{CardError, Report, report};
+pub use card::{Report, report};
+pub use error::CardError;
 
 use card::{Card, Number};
 use map::Map;

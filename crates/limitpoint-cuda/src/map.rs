@@ -5,9 +5,11 @@ use std::sync::Arc;
 use limitpoint::engine::InputMap;
 use limitpoint::linalg::Panels;
 
-use super::card::{Argument, Card, CardError, Number};
+use super::buffers::Buffers;
+use super::card::{Argument, Card, Number};
+use super::error::CardError;
 use super::memory::Memory;
-use super::passes::{Buffers, Passes};
+use super::passes::Passes;
 use super::plan::Plan;
 use super::recorder::Recorder;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, result};
 use limitpoint::params::Elsewhere;
 
-use super::card::CardError;
+use super::error::CardError;
 
 /// Bytes on the card.
 pub(crate) struct Memory {

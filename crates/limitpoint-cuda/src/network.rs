@@ -7,9 +7,11 @@ use limitpoint::linalg::SharedMatrix;
 use limitpoint::models::Architecture;
 use limitpoint::params::{At, DiagonalMetric, MetricEntry, Parameters, Update, Version};
 
-use super::card::{Argument, Card, CardError, Number};
+use super::buffers::Buffers;
+use super::card::{Argument, Card, Number};
+use super::error::CardError;
 use super::memory::{Master, Memory};
-use super::passes::{Buffers, Passes};
+use super::passes::Passes;
 use super::plan::Plan;
 use super::recorder::Recorder;
 

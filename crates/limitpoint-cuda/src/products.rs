@@ -4,7 +4,8 @@ use std::ffi::c_void;
 
 use cudarc::cublas::{result, sys};
 
-use super::card::{Card, CardError, Number};
+use super::card::{Card, Number};
+use super::error::CardError;
 
 /// A matrix on the card: where its first entry is, entries from one row to the next, and whether it is read transposed.
 #[derive(Clone, Copy)]
@@ -58,9 +59,8 @@ impl Card {
         };
         let (rows, cols, inner) = (side(sides.rows)?, side(sides.cols)?, side(sides.inner)?);
         let (first, second) = (side(b.stride)?, side(a.stride)?);
-        let _started = self.starting();
         // SAFETY: the buffers were made for these sides; read column by column, the product is bᵀaᵀ.
-        unsafe {
+        self.start(|| unsafe {
             result::gemm_ex(
                 self.blas(),
                 b.operation(),
@@ -82,7 +82,7 @@ impl Card {
                 compute,
                 sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )
-        }
+        })
         .map_err(CardError::Product)
     }
 }

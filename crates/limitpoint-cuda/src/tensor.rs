@@ -3,7 +3,8 @@
 use cudarc::driver::DeviceRepr;
 use limitpoint::models::Window;
 
-use super::card::{Argument, Card, CardError, WORKSPACE};
+use super::card::{Argument, Card, WORKSPACE};
+use super::error::CardError;
 use super::memory::Memory;
 use super::plan::{Weights, places};
 use super::products::{Operand, Sides};

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::material::Material;
 use super::photographs::course;
-use super::reading::Reading;
+use super::reading::{Reading, mean_and_spread};
 use super::{Exhibit, MadeOf};
 use crate::ClaimError;
 use crate::measures::layer_sizes;
@@ -98,12 +98,23 @@ struct Look {
     tau: Option<f64>,
 }
 
-/// The folder of a run and the file of a model in it, if it has come so far.
+/// The folder of a run and the file of a model in it, if it has come so far: also where only what was found out about it is left.
 fn model(material: &Material, run: &RunRecord, level: Option<f64>) -> Option<(PathBuf, PathBuf)> {
     let folder = place(&material.sets.get("d-cnn")?.folder, &run.name);
     let file = level.map_or_else(|| "final.safetensors".to_owned(), milestone_name);
     let path = folder.join("checkpoints").join(file);
-    path.is_file().then_some((folder, path))
+    (path.is_file() || look_file(material, &look_name(run, &path)).is_file()).then_some((folder, path))
+}
+
+/// The name of a look at a model.
+fn look_name(run: &RunRecord, path: &Path) -> String {
+    format!("{}-{}", run.name, path.file_stem().unwrap_or_default().to_string_lossy())
+}
+
+/// Where a look of this name is kept.
+fn look_file(material: &Material, name: &str) -> PathBuf {
+    let home = material.sets.get("d-cnn").and_then(|set| set.folder.parent()).unwrap_or(Path::new("."));
+    home.join("looks").join(format!("{name}.json"))
 }
 
 /// What was found out about weights, kept beside the sets of runs: it takes minutes.
@@ -112,22 +123,22 @@ fn kept<T: Serialize + DeserializeOwned>(
     name: String,
     make: impl FnOnce() -> Result<T, ClaimError>,
 ) -> Result<T, ClaimError> {
-    let home = material.sets.get("d-cnn").and_then(|set| set.folder.parent()).unwrap_or(Path::new("."));
-    let path = home.join("looks").join(format!("{name}.json"));
+    let path = look_file(material, &name);
     if let Some(found) = std::fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str(&text).ok()) {
         return Ok(found);
     }
     let made = make()?;
     let failed = |reason: String| ClaimError::Ended { what: format!("{} cannot be kept", path.display()), reason };
-    std::fs::create_dir_all(home.join("looks")).map_err(|error| failed(error.to_string()))?;
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
+    }
     let text = serde_json::to_string_pretty(&made).map_err(|error| failed(error.to_string()))?;
     write_atomically(&path, text.as_bytes()).map_err(|error| failed(error.to_string()))?;
     Ok(made)
 }
 
 fn look(material: &Material, run: &RunRecord, (_, path): &(PathBuf, PathBuf)) -> Result<Look, ClaimError> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    kept(material, format!("{}-{name}", run.name), || {
+    kept(material, look_name(run, path), || {
         let missing = || ClaimError::Ended { what: run.name.clone(), reason: "is no run of this set".into() };
         let task = material.task("d-cnn", run).ok_or_else(missing)?;
         let data_folder = material.data_folder.as_deref();
@@ -186,11 +197,15 @@ fn looks(material: &Material, level: Option<f64>) -> Result<Vec<Look>, ClaimErro
 
 fn table_1(material: &Material) -> Result<Reading, ClaimError> {
     let mut reading = Reading::default();
-    let mut missing = Vec::new();
+    let (mut missing, mut reached) = (Vec::new(), Vec::new());
     for (words, level, [epochs, loss, margin, accuracy]) in MODELS {
         let found = looks(material, level)?;
-        if found.is_empty() {
-            missing.push(words);
+        let mean = |value: fn(&Look) -> f64| mean_and_spread(&found.iter().map(value).collect::<Vec<_>>()).0;
+        match [mean(|look| look.margin), mean(|look| look.test_accuracy), mean(|look| look.tau.unwrap_or(f64::NAN))] {
+            [Some(ours), Some(tested), Some(tau)] => {
+                reached.push((words, [ours, margin], [100.0 * tested, accuracy], tau))
+            }
+            _ => missing.push(words),
         }
         let mut row = |what: &str, printed: Option<f64>, value: fn(&Look) -> f64| {
             let values: Vec<f64> = found.iter().map(value).collect();
@@ -204,6 +219,15 @@ fn table_1(material: &Material) -> Result<Reading, ClaimError> {
         if found.iter().all(|look| look.tau.is_some()) {
             row("τ in ℓ2, at most", None, |look| look.tau.unwrap_or(f64::NAN));
         }
+    }
+    if let [first, .., last] = &reached[..] {
+        let grown = [last.1[0] / first.1[0], last.1[1] / first.1[1]];
+        let changed = [last.2[0] - first.2[0], last.2[1] - first.2[1]];
+        reading.say(format!(
+            "From {} to {} the margin grows {:.1}-fold (print {:.1}-fold), τ goes from {:.3} to {:.3}, and test accuracy changes by {:.2} \
+             points (print {:.1}).",
+            first.0, last.0, grown[0], grown[1], first.3, last.3, changed[0], changed[1]
+        ));
     }
     if !missing.is_empty() {
         reading.say(format!("No run has come to {} yet.", missing.join(", ")));
@@ -251,7 +275,7 @@ fn figure_7(material: &Material) -> Result<Reading, ClaimError> {
 
 fn figure_8(material: &Material) -> Result<Reading, ClaimError> {
     let mut reading = Reading::default();
-    let mut medians = Vec::new();
+    let (mut medians, mut compared) = (Vec::new(), Vec::new());
     // the models of one run, the one that has come furthest; side by side, because an attack leaves a card and most cores idle
     let furthest = material.runs("d-cnn").max_by_key(|run| run.steps);
     let attacked: Vec<Option<Vec<RunRobustness>>> = MODELS
@@ -265,9 +289,15 @@ fn figure_8(material: &Material) -> Result<Reading, ClaimError> {
         let title = if part == Part::Train { "Training images" } else { "Test images" };
         let mut sketch =
             Sketch::new(&format!("{part:?}").to_lowercase(), title, "ε", "robust accuracy against Carlini–Wagner");
+        // of the first model, and for how many images those of others are farther
+        let (mut nearest, mut farther): (Option<Vec<f64>>, Vec<(&str, usize)>) = (None, Vec::new());
         for ((words, ..), found) in MODELS.iter().zip(&attacked) {
             let Some(found) = found.iter().flatten().find(|found| found.part == part) else { continue };
             let mut distances: Vec<f64> = found.profile.examples.iter().map(|bracket| bracket.nearest()).collect();
+            if let Some(nearest) = &nearest {
+                farther.push((*words, distances.iter().zip(nearest).filter(|(now, then)| now > then).count()));
+            }
+            nearest.get_or_insert_with(|| distances.clone());
             distances.sort_by(f64::total_cmp);
             let count = distances.len() as f64;
             let curve = distances.iter().enumerate().map(|(k, distance)| [*distance, 1.0 - (k as f64 + 1.0) / count]);
@@ -285,12 +315,22 @@ fn figure_8(material: &Material) -> Result<Reading, ClaimError> {
         if !sketch.curves.is_empty() {
             reading.figure(sketch);
         }
+        if let Some(nearest) = nearest.filter(|_| !farther.is_empty()) {
+            let counts: Vec<String> = farther.iter().map(|(words, count)| format!("{count} ({words})")).collect();
+            compared.push(format!("of {} {}, {}", nearest.len(), title.to_lowercase(), counts.join(", ")));
+        }
     }
     reading.say(if medians.is_empty() {
         "No model has been attacked yet.".to_owned()
     } else {
         format!("Medians: {}.", medians.join("; "))
     });
+    if !compared.is_empty() {
+        reading.say(format!(
+            "Images whose attack is farther than on the first model: {}; in print robust accuracy rises from model 1 to model 4.",
+            compared.join("; ")
+        ));
+    }
     Ok(reading)
 }
 
@@ -300,8 +340,7 @@ fn attacked(
     run: &RunRecord,
     (folder, path): &(PathBuf, PathBuf),
 ) -> Result<Vec<RunRobustness>, ClaimError> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    kept(material, format!("{}-{name}-attacks", run.name), || {
+    kept(material, format!("{}-attacks", look_name(run, path)), || {
         let attack: AttackSpec = "carlini-wagner".parse()?;
         let options = RobustnessOptions {
             attacks: vec![attack],
