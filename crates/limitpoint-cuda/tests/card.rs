@@ -1,4 +1,6 @@
 //! Every layer, both precisions and the steps of a card against the CPU's doubles. Skipped with a message where there is no card.
+//!
+//! The tests run side by side, as many as there are threads: what one records must not be disturbed by what others start.
 #![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 use limitpoint::data::{Dataset, Inputs, Targets};
@@ -162,6 +164,7 @@ fn steps_are_made_on_the_card() {
             let pass = evaluator.forward(&held);
             assert!(!pass.step(&mut held, &[0.0; 60], Update::Along(1.0), &mut scratch));
             evaluator.score(At::from(&held));
+            assert_eq!(evaluator.bound().failure, None);
             held.read().to_vec()
         });
         let far = distance(&ends[0], &ends[1]);
@@ -214,6 +217,7 @@ fn bits_repeat() {
             let cotangent: Vec<f64> = pass.scores().iter().map(|s| 1e-3 * s.sin()).collect();
             pass.step(&mut held, &cotangent, Update::Along(-0.01), &mut scratch);
         }
+        assert_eq!(evaluator.bound().failure, None);
         held.read().to_vec()
     };
     assert_eq!(run(), run());
