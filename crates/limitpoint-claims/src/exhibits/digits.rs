@@ -303,7 +303,8 @@ fn figure_8(material: &Material) -> Result<Reading, ClaimError> {
             let curve = distances.iter().enumerate().map(|(k, distance)| [*distance, 1.0 - (k as f64 + 1.0) / count]);
             sketch = sketch.curve(*words, curve.filter(|point| point[0].is_finite()).collect());
             let median = distances.get(distances.len() / 2).copied().unwrap_or(f64::NAN);
-            medians.push(format!("{words} {} {median:.3}", title.to_lowercase()));
+            let least = distances.first().copied().unwrap_or(f64::NAN);
+            medians.push(format!("{words} {} {median:.3} ({least:.3})", title.to_lowercase()));
             let above = found.profile.examples.iter().filter(|bracket| bracket.certified > bracket.nearest()).count();
             reading.row(format!("{words}, {}: median ℓ2 distance of attacks", title.to_lowercase()), None, &[median]);
             reading.row(
@@ -323,7 +324,7 @@ fn figure_8(material: &Material) -> Result<Reading, ClaimError> {
     reading.say(if medians.is_empty() {
         "No model has been attacked yet.".to_owned()
     } else {
-        format!("Medians: {}.", medians.join("; "))
+        format!("Medians, and the nearest of all: {}.", medians.join("; "))
     });
     if !compared.is_empty() {
         reading.say(format!(
