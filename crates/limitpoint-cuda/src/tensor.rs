@@ -69,8 +69,7 @@ pub(crate) struct Target {
     sides: [i32; 5],
 }
 
-// SAFETY: plain numbers, as `struct Entry` and `struct Result` of the kernels.
-unsafe impl DeviceRepr for Entry {}
+// SAFETY: plain numbers, as `struct Result` of the kernels.
 unsafe impl DeviceRepr for Target {}
 
 /// How a product is cut: which tiles, blocks of the grid, terms of a piece.
