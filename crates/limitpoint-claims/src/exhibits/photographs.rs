@@ -191,13 +191,15 @@ pub(super) fn course(material: &Material, sets: &[&str]) -> Result<Reading, Clai
     }
     for run in sets.iter().flat_map(|set| material.runs(set)) {
         let last = |column: &str| run.metrics.last(column).unwrap_or(f64::NAN);
+        let margin = Some(last("layer_margin")).filter(|margin| margin.is_finite());
+        let margin =
+            margin.map_or(String::new(), |margin| format!(", the margin over the product of norms {margin:.3e}"));
         reading.say(format!(
-            "{}: after {} epochs log₁₀ of the summed loss is {:.2}, training accuracy {:.4}, the margin over the product of norms {:.3e}.",
+            "{}: after {} epochs log₁₀ of the summed loss is {:.2}, training accuracy {:.4}{margin}.",
             run.name,
             last("epoch"),
             last("log10_loss"),
-            last("accuracy"),
-            last("layer_margin")
+            last("accuracy")
         ));
     }
     if reading.words.is_empty() {

@@ -236,7 +236,7 @@ fn layer_wise(lab: &Lab) -> Result<Outcome, ClaimError> {
     // Euclidean layers: the multi-homogeneous margin of paper D
     for flow in flows.under("euclidean") {
         let objective = lab.objective(&flow.end.task, &flow.end.data)?;
-        let product = layer_product(&flow.end.params, objective.layout(), objective.homogeneity());
+        let product = layer_product(&flow.end.params, objective.layout(), objective.layer_degrees());
         let own = flow.last("layers").exp();
         outcome.near(format!("{}: ∏ (2Qⱼ)^(kⱼ/2) over ∏ ‖Wⱼ‖^kⱼ", flow.what), own / product, 1.0, 1e-12).by_theory();
     }

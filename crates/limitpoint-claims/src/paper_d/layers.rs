@@ -43,7 +43,7 @@ fn layers() -> Columns {
         let start = squares(bound.start, &layers);
         Ok(Box::new(move |seen, out| {
             let (point, now) = (seen.point, squares(seen.point.params, &layers));
-            let (product, norm) = (layer_product(point.params, point.layout, point.homogeneity), norm2(point.params));
+            let (product, norm) = (layer_product(point.params, point.layout, point.layers), norm2(point.params));
             let promised = layers.iter().map(|(range, degree)| {
                 let (new, old) = (&point.params[range.clone()], &seen.before[range.clone()]);
                 let (size, old_size) = (norm2(new), norm2(old));

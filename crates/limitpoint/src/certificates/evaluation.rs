@@ -5,7 +5,7 @@ use crate::data::Targets;
 use crate::diagnostics::Point;
 use crate::engine::{Forward, Tangents};
 use crate::losses::Loss;
-use crate::models::{Homogeneity, MarginMap};
+use crate::models::{DegreeGroup, Homogeneity, MarginMap};
 use crate::numeric::LogScaled;
 use crate::params::ParamLayout;
 
@@ -28,6 +28,7 @@ pub struct Evaluation<'a> {
     params: Vec<f64>,
     layout: ParamLayout,
     homogeneity: Option<Homogeneity>,
+    layers: Vec<DegreeGroup>,
     loss: &'a dyn Loss,
     margins: Vec<f64>,
     per_example: usize,
@@ -56,6 +57,7 @@ impl<'a> Evaluation<'a> {
             params: params.to_vec(),
             layout: model.layout().clone(),
             homogeneity: model.homogeneity().cloned(),
+            layers: model.bound().layers.clone(),
             loss,
             margins,
             per_example: map.per_example(),
@@ -72,6 +74,7 @@ impl<'a> Evaluation<'a> {
             params: &self.params,
             layout: &self.layout,
             homogeneity: self.homogeneity.as_ref(),
+            layers: &self.layers,
             loss: self.loss,
             margins: &self.margins,
             per_example: self.per_example,

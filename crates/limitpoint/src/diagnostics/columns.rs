@@ -28,7 +28,10 @@ pub const COLUMNS: &[ColumnMeaning] = &[
     ColumnMeaning { name: "soft_minimum", meaning: "the soft minimum of the margins, the inverse of the loss at L" },
     ColumnMeaning { name: "support", meaning: "number of margins within 0.1 % of the smallest" },
     ColumnMeaning { name: "direction_change", meaning: "angle in radians to the direction at the row before" },
-    ColumnMeaning { name: "layer_margin", meaning: "min q divided by the product of the layers' ℓ2 norms" },
+    ColumnMeaning {
+        name: "layer_margin",
+        meaning: "min q divided by the product of the layers' ℓ2 norms; of biases only those of the lowest trained layer count",
+    },
     ColumnMeaning { name: "soft_layer_margin", meaning: "the soft minimum divided by that product" },
     ColumnMeaning { name: "smallest_preactivation", meaning: "min |z| over preactivations with a kink" },
     ColumnMeaning { name: "small_fraction.BLOCK", meaning: "share of weights below 1 % of the block's largest" },

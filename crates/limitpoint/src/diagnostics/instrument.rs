@@ -190,7 +190,7 @@ impl Instrument {
         let mut trainable = std::mem::take(&mut self.trainable);
         point.trainable(&mut trainable);
         let change = self.previous.as_deref().map_or(f64::NAN, |previous| angle(previous, &trainable));
-        let product = layer_product(point.params, point.layout, point.homogeneity);
+        let product = layer_product(point.params, point.layout, point.layers);
         let accuracy = if point.regression { f64::NAN } else { point.accuracy() };
         out.extend([
             point.log_loss,

@@ -39,27 +39,55 @@ pub fn soft_margin_growth(point: &Point, norm: &mut dyn Norm) -> f64 {
     1.0 - point.degree() * tail.g(u) / (tail.g_prime(u) * reach)
 }
 
-/// Π ‖w_i‖₂^{k_i} over the groups of a multi-homogeneous model (D eq. 4); NaN if not homogeneous.
+/// Π ‖w_i‖₂^{k_i} over the trained layers (D eq. 4); NaN without any.
 ///
-/// A layer's bias counts with its weights.
+/// The bias of the lowest trained layer counts with its weights. Those above break homogeneity and do not count, as in D appendix J.
 ///
 /// ```
 /// use limitpoint::diagnostics::layer_product;
-/// use limitpoint::models::{DegreeGroup, Homogeneity};
+/// use limitpoint::models::DegreeGroup;
 /// use limitpoint::params::ParamLayout;
 /// let layout = ParamLayout::new([("w", 1, 2), ("a", 1, 1)])?;
 /// let group = |block| DegreeGroup { blocks: vec![block], degree: 1.0 };
-/// let homogeneity = Homogeneity::of_groups(vec![group(0), group(1)]);
-/// assert_eq!(layer_product(&[3.0, 4.0, 2.0], &layout, Some(&homogeneity)), 10.0);
+/// assert_eq!(layer_product(&[3.0, 4.0, 2.0], &layout, &[group(0), group(1)]), 10.0);
 /// # Ok::<(), limitpoint::params::ParamsError>(())
 /// ```
 pub fn layer_product(
     params: &[f64],
     layout: &crate::params::ParamLayout,
-    homogeneity: Option<&crate::models::Homogeneity>,
+    layers: &[crate::models::DegreeGroup],
 ) -> f64 {
-    let Some(homogeneity) = homogeneity else { return f64::NAN };
+    if layers.is_empty() {
+        return f64::NAN;
+    }
     let size =
         |blocks: &[usize]| blocks.iter().map(|b| norm2(&params[layout.blocks()[*b].range()])).fold(0.0, f64::hypot);
-    homogeneity.groups.iter().map(|group| size(&group.blocks).powf(group.degree)).product()
+    layers.iter().map(|layer| size(&layer.blocks).powf(layer.degree)).product()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::{ModelSpec, Shape};
+
+    #[test]
+    fn biases_above_the_first_layer_do_not_count() {
+        let product = |biases: &str, value: f64| {
+            let text = format!(r#"{{"image": {{"layers": "conv 2 3x3, dense 3, dense", "biases": "{biases}"}}}}"#);
+            let spec: ModelSpec = serde_json::from_str(&text).unwrap();
+            let architecture = spec.architecture(&Shape::image(1, 4, 4), 2).unwrap();
+            let mut params = vec![0.0; architecture.layout().len()];
+            for block in architecture.layout().blocks() {
+                params[block.range()].fill(if block.is_weight() { 0.5 } else { value });
+            }
+            let layers = architecture.layer_degrees();
+            assert_eq!(layers.len(), 3, "{layers:?}");
+            (layer_product(&params, architecture.layout(), &layers), architecture.homogeneity().is_some())
+        };
+        let (first, all) = (product("first", 2.0), product("all", 2.0));
+        assert_eq!((first.0, first.1, all.1), (all.0, true, false));
+        // that of the first does
+        assert!(product("all", 0.0).0 < all.0 && product("all", 0.0).0 == product("none", 0.0).0);
+        assert!(layer_product(&[1.0], &crate::params::ParamLayout::new([("w", 1, 1)]).unwrap(), &[]).is_nan());
+    }
 }

@@ -1,7 +1,7 @@
 //! A point of parameter space with what the objective says about it.
 
 use crate::losses::{Loss, soft_margin};
-use crate::models::Homogeneity;
+use crate::models::{DegreeGroup, Homogeneity};
 use crate::numeric::LogScaled;
 use crate::params::ParamLayout;
 
@@ -14,6 +14,8 @@ pub struct Point<'a> {
     pub layout: &'a ParamLayout,
     /// Degrees of the model; nothing if it is not homogeneous.
     pub homogeneity: Option<&'a Homogeneity>,
+    /// Trained layers with their degrees, without the biases that break homogeneity.
+    pub layers: &'a [DegreeGroup],
     /// The loss.
     pub loss: &'a dyn Loss,
     /// Margins qₖ, `per_example` of them an example; residuals for regression.

@@ -25,6 +25,7 @@ pub(super) fn snapshot<'a>(
         params,
         layout: objective.layout(),
         homogeneity: objective.homogeneity(),
+        layers: objective.layer_degrees(),
         loss: objective.loss(),
         margins: objective.margins(),
         per_example: objective.per_example(),

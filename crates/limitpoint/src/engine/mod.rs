@@ -30,7 +30,7 @@ pub use input_map::InputMap;
 pub use tangents::{Kink, KinkColumn, Kinks, Tangents};
 
 use crate::data::Inputs;
-use crate::models::{Architecture, Homogeneity, ModelError};
+use crate::models::{Architecture, DegreeGroup, Homogeneity, ModelError};
 use crate::params::{At, ParamLayout, Parameters, Update};
 
 /// Something that can compute models.
@@ -49,6 +49,8 @@ pub struct Bound {
     pub layout: ParamLayout,
     /// How scores grow with the trained parameters; nothing for a model that is not homogeneous.
     pub homogeneity: Option<Homogeneity>,
+    /// Trained layers with their degrees, without the biases that break homogeneity.
+    pub layers: Vec<DegreeGroup>,
     /// Scores of an example.
     pub outputs: usize,
     /// Examples in use.
@@ -67,6 +69,7 @@ impl Bound {
         let mut bound = Self {
             layout: architecture.layout().clone(),
             homogeneity: architecture.homogeneity(),
+            layers: architecture.layer_degrees(),
             outputs: architecture.outputs(),
             examples: 0,
             scores: Vec::new(),

@@ -75,7 +75,9 @@ impl Oracle {
     pub fn new(description: Description, model: Box<dyn Model>) -> Self {
         let Description { layout, outputs, examples: all, homogeneity } = description;
         let scores = vec![0.0; all * outputs];
-        let bound = Bound { layout, homogeneity, outputs, examples: all, scores, failure: None, knows_metrics: false };
+        let layers = homogeneity.as_ref().map_or(Vec::new(), |known| known.groups.clone());
+        let bound =
+            Bound { layout, homogeneity, layers, outputs, examples: all, scores, failure: None, knows_metrics: false };
         Self { bound, model, rows: (0..all).collect(), all }
     }
 

@@ -102,13 +102,37 @@ impl Architecture {
     /// bias is harmless only in the lowest trained layer, where it scales with the weights; above a trained layer it
     /// breaks homogeneity.
     pub fn homogeneity(&self) -> Option<Homogeneity> {
-        let (mut groups, mut block, mut trained_below) = (Vec::new(), 0, false);
+        let (groups, broken) = self.degrees();
+        (!groups.is_empty() && !broken).then(|| Homogeneity::of_groups(groups))
+    }
+
+    /// The trained layers with their degrees, as they are without the biases that break homogeneity.
+    ///
+    /// ```
+    /// use limitpoint::models::{Architecture, Layer, Shape};
+    /// let layers = (0..2).map(|_| Layer::Dense { units: 1, bias: true, frozen: false }).collect();
+    /// let network = Architecture::new(Shape::vector(2), layers)?;
+    /// assert!(network.homogeneity().is_none());
+    /// // weights and bias of the first layer, weights of the second
+    /// let blocks: Vec<_> = network.layer_degrees().into_iter().map(|group| group.blocks).collect();
+    /// assert_eq!(blocks, [vec![0, 1], vec![2]]);
+    /// # Ok::<(), limitpoint::models::ModelError>(())
+    /// ```
+    pub fn layer_degrees(&self) -> Vec<DegreeGroup> {
+        self.degrees().0
+    }
+
+    /// Trained layers with their degrees, and whether a bias breaks homogeneity.
+    fn degrees(&self) -> (Vec<DegreeGroup>, bool) {
+        let (mut groups, mut block, mut trained_below, mut broken) = (Vec::new(), 0, false, false);
         for (index, (layer, before)) in self.with_inputs().enumerate() {
             let own = layer.blocks(1, before);
-            let blocks: Vec<usize> = (block..block + own.len()).collect();
+            let mut blocks: Vec<usize> = (block..block + own.len()).collect();
             block += own.len();
             if trained_below && layer.has_bias() {
-                return None;
+                broken = true;
+                // the weights come first
+                blocks.truncate(1);
             }
             if own.is_empty() || own[0].frozen {
                 continue;
@@ -123,7 +147,7 @@ impl Architecture {
                 groups.extend(blocks.into_iter().map(|block| DegreeGroup { blocks: vec![block], degree }));
             }
         }
-        (!groups.is_empty()).then(|| Homogeneity::of_groups(groups))
+        (groups, broken)
     }
 }
 

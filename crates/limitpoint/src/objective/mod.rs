@@ -22,7 +22,7 @@ use crate::data::Dataset;
 use crate::engine::{Compute, Evaluator, Forward, Tangents};
 pub use crate::engine::{Kink, KinkColumn};
 use crate::losses::{Loss, LossFamily, LossSpec};
-use crate::models::{Homogeneity, MarginMap, ModelSpec};
+use crate::models::{DegreeGroup, Homogeneity, MarginMap, ModelSpec};
 use crate::numeric::LogScaled;
 use crate::params::{At, ParamLayout, Version};
 
@@ -242,6 +242,11 @@ impl Objective {
     /// Homogeneity of the model.
     pub fn homogeneity(&self) -> Option<&Homogeneity> {
         self.evaluator.homogeneity()
+    }
+
+    /// The trained layers with their degrees, without the biases that break homogeneity.
+    pub fn layer_degrees(&self) -> &[DegreeGroup] {
+        &self.evaluator.bound().layers
     }
 
     /// What keeps the engine from computing, if something does.
