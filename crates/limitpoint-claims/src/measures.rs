@@ -23,7 +23,6 @@ use limitpoint::diagnostics::{Balance, kkt_measure, normalised_margins, soft_mar
 use limitpoint::experiments::Task;
 use limitpoint::linalg::{dot, norm2};
 use limitpoint::norms::NormSpec;
-use limitpoint::params::ParamLayout;
 use limitpoint::potentials::PotentialSpec;
 
 use crate::arithmetic::angle;
@@ -191,18 +190,4 @@ pub fn balance(potential: PotentialSpec) -> Columns {
             out.push(now.zip(start.as_ref()).map_or(f64::NAN, |(now, start)| now.drift_since(start)));
         }))
     })
-}
-
-/// Norms of the layers with degree one each: weights, and biases of the first layer.
-pub(crate) fn layer_sizes(params: &[f64], layout: &ParamLayout) -> Vec<f64> {
-    let mut sizes: Vec<f64> = Vec::new();
-    for block in layout.blocks() {
-        let size = norm2(&params[block.range()]);
-        if block.is_weight() {
-            sizes.push(size);
-        } else if sizes.len() == 1 {
-            sizes[0] = sizes[0].hypot(size);
-        }
-    }
-    sizes
 }

@@ -245,15 +245,13 @@ impl Card {
 
     /// The sum of `number` pieces of `count` numbers each, added to what is there if `add`.
     pub fn add_up(&self, to: u64, pieces: u64, count: usize, number: usize, add: bool) -> Result<(), CardError> {
-        let [length, pieces_of_it] =
-            [count, number].map(|side| i32::try_from(side).map_err(|_| CardError::TooLong(side)));
         // enough threads for each number that none adds many pieces, one after the other
         let threads = number.div_ceil(8).next_power_of_two().min(32);
         let arguments = [
             Argument::Place(to),
             Argument::Place(pieces),
-            Argument::Int(length?),
-            Argument::Int(pieces_of_it?),
+            Argument::Int(CardError::length(count)?),
+            Argument::Int(CardError::length(number)?),
             Argument::Int(i32::from(add)),
             Argument::Int(threads as i32),
         ];

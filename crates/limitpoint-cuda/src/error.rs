@@ -50,6 +50,11 @@ impl CardError {
         move |source| Self::Driver { doing, source }
     }
 
+    /// A length as kernels and products take it.
+    pub(crate) fn length(length: usize) -> Result<i32, Self> {
+        i32::try_from(length).map_err(|_| Self::TooLong(length))
+    }
+
     /// What to do about it.
     pub fn remedy(&self) -> &'static str {
         match self {

@@ -87,8 +87,8 @@ extern "C" __global__ void images(real *out, const real *col, uint n, struct Win
     }
 }
 
-// σ(z) and its slope from the left for the functions that a pool can go before: 0 leaky ReLU of this slope (0 for ReLU), 3 a
-// factor. The slope is read off σ(z), which is positive where z is.
+// σ(z) and its slope from the left for the functions that a pool can take along: 0 leaky ReLU of this slope (0 for ReLU), 3 a
+// factor. The slope is read off z, or off σ(z), which is positive where z is.
 __device__ real bend(real z, int kind, double slope) {
     if (kind == 0) return z <= 0 ? (slope == 0 ? (real)0 : (real)slope * z) : z;
     return (real)slope * z;
@@ -219,10 +219,9 @@ extern "C" __global__ void activate(real *out, const real *z, wide count, int ki
     real v[4];
     FOUR(k) v[k] = OF_FOUR(k) < count ? z[OF_FOUR(k)] : (real)0;
     FOUR(k) {
-        if (kind == 0) v[k] = v[k] <= 0 ? (slope == 0 ? (real)0 : (real)slope * v[k]) : v[k];
-        else if (kind == 1) v[k] = v[k] <= 0 ? (real)0 : power(v[k], exponent);
+        if (kind == 1) v[k] = v[k] <= 0 ? (real)0 : power(v[k], exponent);
         else if (kind == 2) v[k] = v[k] * v[k];
-        else v[k] = (real)slope * v[k];
+        else v[k] = bend(v[k], kind, slope);
         if (OF_FOUR(k) < count) out[OF_FOUR(k)] = v[k];
     }
 }
@@ -233,10 +232,9 @@ extern "C" __global__ void slopes(real *out, const real *signal, const real *z, 
     FOUR(k) v[k] = OF_FOUR(k) < count ? z[OF_FOUR(k)] : (real)0;
     FOUR(k) s[k] = OF_FOUR(k) < count ? signal[OF_FOUR(k)] : (real)0;
     FOUR(k) {
-        if (kind == 0) v[k] = v[k] <= 0 ? (real)slope : (real)1;
-        else if (kind == 1) v[k] = v[k] <= 0 ? (real)0 : exponent * power(v[k], exponent - 1);
+        if (kind == 1) v[k] = v[k] <= 0 ? (real)0 : exponent * power(v[k], exponent - 1);
         else if (kind == 2) v[k] = 2 * v[k];
-        else v[k] = (real)slope;
+        else v[k] = bend_slope(v[k], kind, slope);
         if (OF_FOUR(k) < count) out[OF_FOUR(k)] = v[k] * s[k];
     }
 }

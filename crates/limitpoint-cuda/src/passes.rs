@@ -243,8 +243,10 @@ impl Passes<'_> {
                 card.product(sides, Operand::plain(signal.at, *rows), w, below.at, false)
             }
             Kind::Convolution(weights, window) => {
-                if let Some(layer) = self.convolution(index, weights, window, n).filter(|l| l.windows.go_back()) {
-                    return card.convolve_back(layer, self.parameter(weights.matrix), signal.at, below.at);
+                if let Some(layer) = self.convolution(index, weights, window, n)
+                    && card.convolve_back(layer, self.parameter(weights.matrix), signal.at, below.at)?
+                {
+                    return Ok(());
                 }
                 let Weights { rows, cols, matrix, .. } = weights;
                 let (all, scratch) = (n * places(window), &self.buffers.scratch);

@@ -45,7 +45,7 @@ impl Card {
         if self.tensor {
             return self.tensor_product(sides, a, b, c, add);
         }
-        let side = |length: usize| i32::try_from(length).map_err(|_| CardError::TooLong(length));
+        let side = CardError::length;
         let (kind, compute) = match self.number {
             Number::F32 => (sys::cudaDataType_t::CUDA_R_32F, sys::cublasComputeType_t::CUBLAS_COMPUTE_32F),
             Number::F64 => (sys::cudaDataType_t::CUDA_R_64F, sys::cublasComputeType_t::CUBLAS_COMPUTE_64F),

@@ -7,15 +7,17 @@
 // A block makes HIGH × WIDE numbers of c = a·b, each warp TALL × 32 of them. Sixteen terms of all its sums come into fast memory at
 // once, while earlier ones are multiplied. Long sums are cut in pieces, blocks with another z, which `add_up` adds in one order.
 
-// What is left of x behind the 11 binary places that a unit reads of it.
-__device__ uint rest(float x) {
-    return __float_as_uint(x - __uint_as_float(__float_as_uint(x) & 0xffffe000u));
+// A number of a tile, by its row and its term: what a unit reads of it, its first 11 binary places, and what is left.
+template <int COUNT, bool ALONG_A_ROW> __device__ void halve(const float *tile, int row, int term, uint &first, uint &rest) {
+    float x = tile[ALONG_A_ROW ? row * ALONG + term : term * ACROSS(COUNT) + row];
+    first = __float_as_uint(x);
+    rest = __float_as_uint(x - __uint_as_float(first & 0xffffe000u));
 }
 
 __device__ void multiply_add(float (&c)[4], const uint (&a)[4], const uint (&b)[2]) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
 // Threads of a block.
@@ -66,21 +68,13 @@ __device__ void multiply(A a, B b, struct Result c) {
 #pragma unroll
             for (int i = 0; i < TALL / 16; i++)
 #pragma unroll
-                for (int part = 0; part < 4; part++) {
-                    int row = top + i * 16 + g + part % 2 * 8, term = at + t + part / 2 * 4;
-                    float x = of_a[A_ALONG ? row * ALONG + term : term * ACROSS(HIGH) + row];
-                    a1[i][part] = __float_as_uint(x);
-                    a2[i][part] = rest(x);
-                }
+                for (int part = 0; part < 4; part++)
+                    halve<HIGH, A_ALONG>(of_a, top + i * 16 + g + part % 2 * 8, at + t + part / 2 * 4, a1[i][part], a2[i][part]);
 #pragma unroll
             for (int j = 0; j < 4; j++)
 #pragma unroll
-                for (int part = 0; part < 2; part++) {
-                    int col = left + j * 8 + g, term = at + t + part * 4;
-                    float x = of_b[B_ALONG ? col * ALONG + term : term * ACROSS(WIDE) + col];
-                    b1[j][part] = __float_as_uint(x);
-                    b2[j][part] = rest(x);
-                }
+                for (int part = 0; part < 2; part++)
+                    halve<WIDE, B_ALONG>(of_b, left + j * 8 + g, at + t + part * 4, b1[j][part], b2[j][part]);
             // the small ones first
 #pragma unroll
             for (int j = 0; j < 4; j++)

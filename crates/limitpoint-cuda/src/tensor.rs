@@ -178,18 +178,24 @@ impl Card {
         self.multiply(CONVOLVE, sides, factors, (to, bias, false))
     }
 
-    /// Signals of the images before a convolution, from those behind it.
-    pub fn convolve_back(&self, layer: Convolution<'_>, kernels: u64, signals: u64, to: u64) -> Result<(), CardError> {
+    /// Signals of the images before a convolution, from those behind it. Answers whether they were made: not where there is a stride.
+    pub fn convolve_back(
+        &self,
+        layer: Convolution<'_>,
+        kernels: u64,
+        signals: u64,
+        to: u64,
+    ) -> Result<bool, CardError> {
         let Convolution { weights, window, windows, n } = layer;
         let size = window.size[0] * window.size[1];
-        let Some(back) = &windows.back else { return Err(CardError::Kernels("a stride is not 1".into())) };
+        let Some(back) = &windows.back else { return Ok(false) };
         let sides = Sides {
             rows: weights.cols / size,
             cols: n * window.before[0] * window.before[1],
             inner: weights.rows * size,
         };
         let factors = layer.factors(kernels, signals, back)?;
-        self.multiply(CONVOLVE_BACK, sides, factors, (to, 0, false)).map(drop)
+        self.multiply(CONVOLVE_BACK, sides, factors, (to, 0, false)).map(|_| true)
     }
 
     /// The gradient of the kernels of a convolution.
@@ -219,14 +225,14 @@ impl Card {
         let [across, down, pieces] = cut.blocks;
         let whole = pieces == 1;
         let (at, bias, now) = if whole { (to, bias, add) } else { (self.workspace(), 0, false) };
-        let side = |length: usize| i32::try_from(length).map_err(|_| CardError::TooLong(length));
         let lengths = [sides.rows, sides.cols, sides.inner, cut.chunk, usize::from(now)];
         let mut numbers = [0; 5];
         for (number, length) in numbers.iter_mut().zip(lengths) {
-            *number = side(length)?;
+            *number = CardError::length(length)?;
         }
         factors.push(Argument::Target(Target { at, bias, sides: numbers }));
-        let blocks = (side(across)? as u32, side(down)? as u32, pieces as u32);
+        let [across, down] = [CardError::length(across)?, CardError::length(down)?];
+        let blocks = (across as u32, down as u32, pieces as u32);
         self.launch_grid(way[cut.kind], blocks, TILES[cut.kind].threads, &factors)?;
         if !whole {
             self.add_up(to, at, sides.rows * sides.cols, pieces, add)?;
@@ -242,7 +248,7 @@ impl Convolution<'_> {
 }
 
 fn int(length: usize) -> Result<Argument, CardError> {
-    i32::try_from(length).map(Argument::Int).map_err(|_| CardError::TooLong(length))
+    CardError::length(length).map(Argument::Int)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use limitpoint::certificates::tangent_certificate_from_gram;
 use limitpoint::data::Dataset;
+use limitpoint::diagnostics::layer_product;
 use limitpoint::engine::{Compute, Precision, cpu};
 use limitpoint::experiments::{
     Part, RobustnessOptions, RunRecord, RunRobustness, experiment_data, load_checkpoint, load_weights, milestone_name,
@@ -22,7 +23,6 @@ use super::photographs::course;
 use super::reading::{Reading, mean_and_spread};
 use super::{Exhibit, MadeOf};
 use crate::ClaimError;
-use crate::measures::layer_sizes;
 
 const EPOCHS: &str = "10,000 epochs of 600 steps, three times that with epochs done again, take months on two cores and hours on a large \
                       card: what has been reached is said run by run.";
@@ -152,7 +152,7 @@ fn look(material: &Material, run: &RunRecord, (_, path): &(PathBuf, PathBuf)) ->
         let summed = if setup.reduction == Reduction::Sum { (split.train.len() as f64).ln() } else { 0.0 };
         let margins = objective.margins().to_vec();
         let smallest = margins.iter().copied().fold(f64::INFINITY, f64::min);
-        let product: f64 = layer_sizes(&weights, objective.layout()).iter().product();
+        let product = layer_product(&weights, objective.layout(), objective.layer_degrees());
         let accuracy = objective.accuracy();
         drop(objective);
         let test_accuracy = match &split.test {
@@ -195,6 +195,14 @@ fn looks(material: &Material, level: Option<f64>) -> Result<Vec<Look>, ClaimErro
     runs.map(|(run, place)| look(material, run, &place)).collect()
 }
 
+/// A model that runs have come to: ours and print.
+struct Reached {
+    words: &'static str,
+    margin: [f64; 2],
+    accuracy: [f64; 2],
+    tau: f64,
+}
+
 fn table_1(material: &Material) -> Result<Reading, ClaimError> {
     let mut reading = Reading::default();
     let (mut missing, mut reached) = (Vec::new(), Vec::new());
@@ -203,7 +211,7 @@ fn table_1(material: &Material) -> Result<Reading, ClaimError> {
         let mean = |value: fn(&Look) -> f64| mean_and_spread(&found.iter().map(value).collect::<Vec<_>>()).0;
         match [mean(|look| look.margin), mean(|look| look.test_accuracy), mean(|look| look.tau.unwrap_or(f64::NAN))] {
             [Some(ours), Some(tested), Some(tau)] => {
-                reached.push((words, [ours, margin], [100.0 * tested, accuracy], tau))
+                reached.push(Reached { words, margin: [ours, margin], accuracy: [100.0 * tested, accuracy], tau })
             }
             _ => missing.push(words),
         }
@@ -221,12 +229,12 @@ fn table_1(material: &Material) -> Result<Reading, ClaimError> {
         }
     }
     if let [first, .., last] = &reached[..] {
-        let grown = [last.1[0] / first.1[0], last.1[1] / first.1[1]];
-        let changed = [last.2[0] - first.2[0], last.2[1] - first.2[1]];
+        let [grown, printed] = [0, 1].map(|k| last.margin[k] / first.margin[k]);
+        let [changed, printed_change] = [0, 1].map(|k| last.accuracy[k] - first.accuracy[k]);
         reading.say(format!(
-            "From {} to {} the margin grows {:.1}-fold (print {:.1}-fold), τ goes from {:.3} to {:.3}, and test accuracy changes by {:.2} \
-             points (print {:.1}).",
-            first.0, last.0, grown[0], grown[1], first.3, last.3, changed[0], changed[1]
+            "From {} to {} the margin grows {grown:.1}-fold (print {printed:.1}-fold), τ goes from {:.3} to {:.3}, and test accuracy changes \
+             by {changed:.2} points (print {printed_change:.1}).",
+            first.words, last.words, first.tau, last.tau
         ));
     }
     if !missing.is_empty() {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::arithmetic::{larger, smaller};
-use crate::measures::layer_sizes;
 use crate::{ClaimError, Lab, Scale};
 use limitpoint::data::DataSplit;
 use limitpoint::driver::{Advance, Batching, Process, ProcessState};
@@ -16,6 +15,7 @@ use limitpoint::experiments::Task;
 use limitpoint::linalg::norm2;
 use limitpoint::objective::Objective;
 use limitpoint::observers::Spacing;
+use limitpoint::params::ParamLayout;
 use limitpoint::schedules::ScheduleState;
 
 /// log₁₀ of the mean losses of Table 1.
@@ -165,6 +165,20 @@ fn look(process: &dyn Process, epoch: u64, decades: f64, (train, test): &mut (Ob
         (smallest / sizes.iter().product::<f64>(), smallest / norm2(&sizes).powf(sizes.len() as f64));
     let (accuracy, log_rate) = (train.accuracy(), log_rate(process) / LN_10);
     Sample { epoch, decades, accuracy, test_accuracy, smallest, margin, plain_margin, log_rate }
+}
+
+/// Norms of the layers with degree one each: weights, and biases of the first layer.
+fn layer_sizes(params: &[f64], layout: &ParamLayout) -> Vec<f64> {
+    let mut sizes: Vec<f64> = Vec::new();
+    for block in layout.blocks() {
+        let size = norm2(&params[block.range()]);
+        if block.is_weight() {
+            sizes.push(size);
+        } else if sizes.len() == 1 {
+            sizes[0] = sizes[0].hypot(size);
+        }
+    }
+    sizes
 }
 
 /// ln α of an adaptive schedule; NaN for others.
