@@ -26,7 +26,7 @@
 //! | `code` | the code of the kernels (`kernels.cu`), compiled for the card |
 //! | `error` | what can be wrong with it |
 //! | `memory` | buffers on the card, and parameters that stay there |
-//! | `products` | matrix products by cuBLAS |
+//! | `products` | matrix products, by cuBLAS or by `tensor` |
 //! | `tensor` | products in 32 bits, and convolutions without columns (`tensor.cu`, `tiles.cu`) |
 //! | `buffers` | room for the numbers of a pass |
 //! | `passes` | the way up and the way down |
