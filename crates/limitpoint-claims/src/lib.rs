@@ -69,7 +69,8 @@ pub use columns::{Bound, Columns, Measure, Seen};
 pub use comparison_list::comparison_list;
 pub use exhibits::{
     CheckedExhibit, End, Estimate, Exhibit, ExhibitRecord, Extent, Gathered, MadeOf, Material, RUN_SETS, Reading, Row,
-    RunSet, SetRecord, check_exhibit, exhibits, find_exhibits, index, is_exhibit, keep_weights,
+    RunSet, SetRecord, check_exhibit, exhibits, find_exhibits, finished_elsewhere, index, is_exhibit, keep_runs,
+    keep_weights,
 };
 pub use gallery::gallery;
 pub use kept::Kept;

@@ -26,7 +26,7 @@ fn a_plan_says_what_every_exhibit_takes_and_starts_nothing() {
 
 #[test]
 fn what_belongs_to_the_papers_scale_is_refused_elsewhere() {
-    for option in [&["--plan"][..], &["--read"], &["--for", "1s"]] {
+    for option in [&["--plan"][..], &["--read"], &["--for", "1s"], &["--only", "gradient-seed1"]] {
         let output = limitpoint(&[&["reproduce", "B.ex2"], option].concat());
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("--scale paper"), "{}", stderr(&output));
@@ -72,6 +72,58 @@ fn an_exhibit_is_made_read_in_part_and_checked_and_a_changed_number_is_found() {
     assert!(stdout(&found).contains("the margin in l2"), "{}", stdout(&found));
 }
 
+/// What `reproduce C.tab4` of some runs makes in a folder: the row of the set, and how many runs are behind its first numbers.
+fn make(out: &str, only: &str) -> Value {
+    let done = limitpoint(&["reproduce", "C.tab4", "--scale", "paper", "--only", only, "--out", out]);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    serde_json::from_str(&std::fs::read_to_string(format!("{out}/records/C.tab4.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn runs_of_two_machines_come_together_in_records_that_travel() {
+    let home = Home::new("machines");
+    let [here, there] = ["here", "there"].map(|name| home.path(name));
+    let first = make(&here, "cube-10-seed42,c-circle-lambda/cube-1-seed42");
+    assert_eq!((&first["sets"][0]["finished"], &first["extent"]), (&2.into(), &"partial".into()));
+    // another machine gets the records, and nothing of the folders
+    std::fs::create_dir_all(format!("{there}/records/runs")).unwrap();
+    for file in ["runs/c-circle-lambda.json", "C.tab4.json", "c-circle-lambda.safetensors"] {
+        std::fs::copy(format!("{here}/records/{file}"), format!("{there}/records/{file}")).unwrap();
+    }
+    // what is finished there is not made here
+    let again = make(&there, "cube-10-seed42");
+    assert_eq!(again["sets"][0], first["sets"][0]);
+    assert_eq!(again["reading"]["rows"], first["reading"]["rows"]);
+    assert!(!Path::new(&format!("{there}/c-circle-lambda")).exists());
+    let plan = ["reproduce", "C.tab4", "--scale", "paper", "--plan", "--format", "json", "--out", &there];
+    let plan: Value = serde_json::from_str(&stdout(&limitpoint(&plan))).unwrap();
+    assert_eq!(plan["sets"][0]["runs"], 40);
+    let both = make(&there, "cube-10-seed43");
+    assert_eq!((&both["sets"][0]["finished"], &both["sets"][0]["seeds"][0]), (&3.into(), &2.into()));
+    let row = |record: &Value, runs: u64| {
+        let rows = record["reading"]["rows"].as_array().unwrap().clone();
+        rows.into_iter().find(|row| row["runs"] == runs).unwrap()
+    };
+    let [one, two] = [row(&first, 1), row(&both, 2)];
+    assert!(one["what"] == two["what"] && one["ours"] != two["ours"] && two["spread"].as_f64().unwrap() > 0.0);
+    // the weights of all three lie beside the record
+    let checked = limitpoint(&["check", &format!("{there}/records/C.tab4.json")]);
+    assert!(stdout(&checked).contains("3 runs recomputed"), "{}{}", stdout(&checked), stderr(&checked));
+    assert_eq!(checked.status.code(), Some(0));
+
+    let unknown = ["reproduce", "C.tab4", "--scale", "paper", "--only", "cube-10-seed1", "--out", &there];
+    let unknown = limitpoint(&unknown);
+    assert_eq!(unknown.status.code(), Some(2));
+    let words = stderr(&unknown);
+    assert!(words.contains("'cube-10-seed1'") && words.contains("c-circle-lambda/cube-0_1-seed42"), "{words}");
+    let kept = format!("{there}/records/runs/c-circle-lambda.json");
+    let text = std::fs::read_to_string(&kept).unwrap();
+    std::fs::write(&kept, &text[..text.len() / 2]).unwrap();
+    let damaged = limitpoint(&["reproduce", "C.tab4", "--scale", "paper", "--read", "--out", &there]);
+    assert_eq!(damaged.status.code(), Some(2));
+    assert!(stderr(&damaged).contains("c-circle-lambda.json") && stderr(&damaged).contains("is damaged"));
+}
+
 #[test]
 fn the_exhibits_of_this_repository_agree_with_their_weights() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproduction");
@@ -93,6 +145,46 @@ fn the_exhibits_of_this_repository_agree_with_their_weights() {
     words.extend(records.iter().map(String::as_str));
     let output = limitpoint(&words);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+}
+
+#[test]
+fn exhibits_of_runs_made_elsewhere_are_read_again_from_what_lies_beside_their_records() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproduction");
+    // a crate that is built outside its repository has none
+    if !repository.is_dir() {
+        return;
+    }
+    let home = Home::new("elsewhere");
+    let out = home.path("out");
+    for folder in ["runs", "looks"] {
+        std::fs::create_dir_all(format!("{out}/records/{folder}")).unwrap();
+        for entry in std::fs::read_dir(repository.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            std::fs::copy(&path, format!("{out}/records/{folder}/{name}")).unwrap();
+        }
+    }
+    // neither data nor folders of runs nor a card: the runs took hours of one
+    let ids = ["D.tab1", "D.fig1", "D.fig7", "C.tab9", "C.fig4"];
+    let read = limitpoint(&[&["reproduce"], &ids[..], &["--scale", "paper", "--read", "--out", &out]].concat());
+    assert_eq!(read.status.code(), Some(0), "{}", stderr(&read));
+    for id in ids {
+        let file = format!("{id}.json");
+        let [before, now]: [Value; 2] = [repository.join(&file), Path::new(&out).join("records").join(&file)]
+            .map(|path| serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap());
+        assert_eq!(now["reading"], before["reading"], "{id}");
+    }
+    // a record that has more than the runs here give is left, unless it is asked for anew
+    let kept = format!("{out}/records/runs/d-cnn.json");
+    std::fs::remove_file(kept).unwrap();
+    let record = format!("{out}/records/D.tab1.json");
+    let before = std::fs::read(&record).unwrap();
+    let poorer = ["reproduce", "D.tab1", "--scale", "paper", "--read", "--out", &out];
+    let left = limitpoint(&poorer);
+    assert!(stderr(&left).contains("it is left as it is") && std::fs::read(&record).unwrap() == before);
+    let anew = limitpoint(&[&poorer[..], &["--fresh"]].concat());
+    assert_eq!(anew.status.code(), Some(0), "{}", stderr(&anew));
+    assert!(std::fs::read_to_string(&record).unwrap().contains("\"extent\": \"not-run\""));
 }
 
 #[test]

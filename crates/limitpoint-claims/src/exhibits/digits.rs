@@ -8,17 +8,16 @@ use limitpoint::diagnostics::layer_product;
 use limitpoint::engine::{Compute, Precision, cpu};
 use limitpoint::experiments::{
     Part, RobustnessOptions, RunRecord, RunRobustness, experiment_data, load_checkpoint, load_weights, milestone_name,
-    place, run_robustness, write_atomically,
+    run_robustness,
 };
 use limitpoint::objective::Reduction;
 use limitpoint::report::Sketch;
 use limitpoint::robustness::AttackSpec;
 use limitpoint::training::Setup;
 use rayon::prelude::*;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::material::Material;
+use super::material::{Material, checkpoint};
 use super::photographs::course;
 use super::reading::{Reading, mean_and_spread};
 use super::{Exhibit, MadeOf};
@@ -98,47 +97,21 @@ struct Look {
     tau: Option<f64>,
 }
 
-/// The folder of a run and the file of a model in it, if it has come so far: also where only what was found out about it is left.
-fn model(material: &Material, run: &RunRecord, level: Option<f64>) -> Option<(PathBuf, PathBuf)> {
-    let folder = place(&material.sets.get("d-cnn")?.folder, &run.name);
+/// The weights of a model in the folder of a run, whether or not the run has come so far or is here.
+fn model(material: &Material, run: &RunRecord, level: Option<f64>) -> PathBuf {
     let file = level.map_or_else(|| "final.safetensors".to_owned(), milestone_name);
-    let path = folder.join("checkpoints").join(file);
-    (path.is_file() || look_file(material, &look_name(run, &path)).is_file()).then_some((folder, path))
+    checkpoint(&material.folder("d-cnn", run), &file)
 }
 
-/// The name of a look at a model.
-fn look_name(run: &RunRecord, path: &Path) -> String {
-    format!("{}-{}", run.name, path.file_stem().unwrap_or_default().to_string_lossy())
+/// The name under which is kept what was found out about a model.
+fn look_name(run: &RunRecord, weights: &Path) -> String {
+    format!("{}-{}", run.name, weights.file_stem().unwrap_or_default().to_string_lossy())
 }
 
-/// Where a look of this name is kept.
-fn look_file(material: &Material, name: &str) -> PathBuf {
-    let home = material.sets.get("d-cnn").and_then(|set| set.folder.parent()).unwrap_or(Path::new("."));
-    home.join("looks").join(format!("{name}.json"))
-}
-
-/// What was found out about weights, kept beside the sets of runs: it takes minutes.
-fn kept<T: Serialize + DeserializeOwned>(
-    material: &Material,
-    name: String,
-    make: impl FnOnce() -> Result<T, ClaimError>,
-) -> Result<T, ClaimError> {
-    let path = look_file(material, &name);
-    if let Some(found) = std::fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str(&text).ok()) {
-        return Ok(found);
-    }
-    let made = make()?;
-    let failed = |reason: String| ClaimError::Ended { what: format!("{} cannot be kept", path.display()), reason };
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
-    }
-    let text = serde_json::to_string_pretty(&made).map_err(|error| failed(error.to_string()))?;
-    write_atomically(&path, text.as_bytes()).map_err(|error| failed(error.to_string()))?;
-    Ok(made)
-}
-
-fn look(material: &Material, run: &RunRecord, (_, path): &(PathBuf, PathBuf)) -> Result<Look, ClaimError> {
-    kept(material, look_name(run, path), || {
+/// What a model is like; nothing if the run has not come so far.
+fn look(material: &Material, run: &RunRecord, level: Option<f64>) -> Result<Option<Look>, ClaimError> {
+    let path = model(material, run, level);
+    material.found_once(&look_name(run, &path), &path, || {
         let missing = || ClaimError::Ended { what: run.name.clone(), reason: "is no run of this set".into() };
         let task = material.task("d-cnn", run).ok_or_else(missing)?;
         let data_folder = material.data_folder.as_deref();
@@ -146,8 +119,8 @@ fn look(material: &Material, run: &RunRecord, (_, path): &(PathBuf, PathBuf)) ->
         let mut setup = task.setup()?;
         setup.compute = Compute { precision: Precision::F64, ..material.compute(setup.compute) };
         let mut objective = setup.objective(&split.train)?;
-        let weights = load_weights(path, objective.layout()).map_err(limitpoint::experiments::RunError::from)?;
-        let step = load_checkpoint(path).map_err(limitpoint::experiments::RunError::from)?.step;
+        let weights = load_weights(&path, objective.layout()).map_err(limitpoint::experiments::RunError::from)?;
+        let step = load_checkpoint(&path).map_err(limitpoint::experiments::RunError::from)?.step;
         let log_loss = objective.forward(&weights).log_loss();
         let summed = if setup.reduction == Reduction::Sum { (split.train.len() as f64).ln() } else { 0.0 };
         let margins = objective.margins().to_vec();
@@ -191,8 +164,7 @@ fn largest_tau(setup: &Setup, data: &Dataset, weights: &[f64], margins: &[f64]) 
 
 /// Looks at a model over all runs that have come so far.
 fn looks(material: &Material, level: Option<f64>) -> Result<Vec<Look>, ClaimError> {
-    let runs = material.runs("d-cnn").filter_map(|run| Some((run, model(material, run, level)?)));
-    runs.map(|(run, place)| look(material, run, &place)).collect()
+    material.runs("d-cnn").filter_map(|run| look(material, run, level).transpose()).collect()
 }
 
 /// A model that runs have come to: ours and print.
@@ -284,15 +256,17 @@ fn figure_7(material: &Material) -> Result<Reading, ClaimError> {
 fn figure_8(material: &Material) -> Result<Reading, ClaimError> {
     let mut reading = Reading::default();
     let (mut medians, mut compared) = (Vec::new(), Vec::new());
-    // the models of one run, the one that has come furthest; side by side, because an attack leaves a card and most cores idle
-    let furthest = material.runs("d-cnn").max_by_key(|run| run.steps);
-    let attacked: Vec<Option<Vec<RunRobustness>>> = MODELS
-        .par_iter()
-        .map(|(_, level, _)| {
-            let found = furthest.and_then(|run| Some((run, model(material, run, *level)?)));
-            found.map(|(run, place)| attacked(material, run, &place)).transpose()
-        })
-        .collect::<Result<_, ClaimError>>()?;
+    // the models of one run, the furthest whose weights or attacks are here; side by side, because an attack leaves a card and
+    // most cores idle
+    let mut runs: Vec<&RunRecord> = material.runs("d-cnn").collect();
+    runs.sort_by_key(|run| std::cmp::Reverse(run.steps));
+    let mut attacked: Vec<Option<Vec<RunRobustness>>> = Vec::new();
+    for run in runs {
+        attacked = MODELS.par_iter().map(|(_, level, _)| attacks(material, run, *level)).collect::<Result<_, _>>()?;
+        if attacked.iter().any(Option::is_some) {
+            break;
+        }
+    }
     for part in [Part::Train, Part::Test] {
         let title = if part == Part::Train { "Training images" } else { "Test images" };
         let mut sketch =
@@ -343,13 +317,11 @@ fn figure_8(material: &Material) -> Result<Reading, ClaimError> {
     Ok(reading)
 }
 
-/// Attacks and certified radii of the first fifty images of either part.
-fn attacked(
-    material: &Material,
-    run: &RunRecord,
-    (folder, path): &(PathBuf, PathBuf),
-) -> Result<Vec<RunRobustness>, ClaimError> {
-    kept(material, format!("{}-attacks", look_name(run, path)), || {
+/// Attacks and certified radii of the first fifty images of either part; nothing if the run has not come so far, or was attacked
+/// nowhere and its weights are elsewhere.
+fn attacks(material: &Material, run: &RunRecord, level: Option<f64>) -> Result<Option<Vec<RunRobustness>>, ClaimError> {
+    let path = model(material, run, level);
+    material.found_once(&format!("{}-attacks", look_name(run, &path)), &path, || {
         let attack: AttackSpec = "carlini-wagner".parse()?;
         let options = RobustnessOptions {
             attacks: vec![attack],
@@ -360,6 +332,6 @@ fn attacked(
             device: material.device,
             data_folder: material.data_folder.clone(),
         };
-        Ok(run_robustness(folder, Some(path), &options)?)
+        Ok(run_robustness(&material.folder("d-cnn", run), Some(&path), &options)?)
     })
 }

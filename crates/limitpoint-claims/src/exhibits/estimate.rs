@@ -3,12 +3,9 @@
 use limitpoint::data::DataSpec;
 use limitpoint::driver::Batching;
 use limitpoint::engine::Precision;
-use limitpoint::experiments::{Recipe, Task};
+use limitpoint::experiments::{Plan, Recipe, Task};
 use limitpoint::models::{Architecture, ModelSpec, Shape};
 use limitpoint::optimisers::OptimiserSpec;
-
-use super::run_sets::RunSet;
-use crate::ClaimError;
 
 /// Share of the rate of a large matrix product that training steps reach, about.
 const SHARE: f64 = 0.6;
@@ -31,9 +28,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of a set, from its descriptions alone: data need not be here.
-    pub fn of(set: &RunSet) -> Result<Self, ClaimError> {
-        let plan = set.plan()?;
+    /// Of the runs of a plan, from its descriptions alone: data need not be here.
+    pub fn of(plan: &Plan) -> Self {
         let (tasks, precision) = (plan.tasks(), plan.base.precision);
         let mut estimate = Self { runs: tasks.len(), precision, steps: 0.0, multiply_adds: 0.0, bytes: 0.0 };
         for task in &tasks {
@@ -45,7 +41,7 @@ impl Estimate {
             let bytes = 8.0 * (inputs + 6 * architecture.layout().len()) as f64;
             estimate.bytes = estimate.bytes.max(bytes);
         }
-        Ok(estimate)
+        estimate
     }
 
     /// Hours on a machine that makes so many multiply-adds a second in a large product: a guess.

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
 use limitpoint::engine::{Compute, Device};
-use limitpoint::experiments::{ExperimentRecord, RunRecord, Task, load_weights, place};
+use limitpoint::experiments::{ExperimentRecord, RunRecord, Task, TaskLabel, load_weights, place};
 use limitpoint::params::ParamLayout;
 
+use super::elsewhere::with_kept;
 use super::run_sets::RunSet;
 use crate::ClaimError;
 
@@ -20,7 +21,7 @@ pub struct Gathered {
     pub folder: PathBuf,
     /// All runs of the paper's setting.
     pub planned: Vec<Task>,
-    /// What there is of them, also of those that go on; nothing where the folder is absent.
+    /// What there is of them, here or kept beside the records, also of those that go on; nothing where none has begun.
     pub record: Option<ExperimentRecord>,
 }
 
@@ -29,6 +30,8 @@ pub struct Gathered {
 pub struct Material {
     /// By name.
     pub sets: BTreeMap<&'static str, Gathered>,
+    /// Where records lie, and what is kept beside them.
+    pub records: PathBuf,
     /// The folder of data sets.
     pub data_folder: Option<PathBuf>,
     /// Where models are looked at and attacked.
@@ -36,20 +39,21 @@ pub struct Material {
 }
 
 impl Material {
-    /// Reads the sets of these names from the folder in which theirs lie.
+    /// Reads the sets of these names from the folder in which theirs and the `records` lie.
     pub fn gather(names: &[&str], home: &Path, data_folder: Option<&Path>, device: Device) -> Result<Self, ClaimError> {
-        let mut sets = BTreeMap::new();
+        let (mut sets, records) = (BTreeMap::new(), home.join("records"));
         for set in names.iter().filter_map(|name| RunSet::find(name)) {
             let folder = set.folder(home);
             let planned = set.plan()?.tasks();
-            let record = if folder.is_dir() {
+            let here = if folder.is_dir() {
                 Some(ExperimentRecord::load(&folder).map_err(limitpoint::experiments::RunError::from)?)
             } else {
                 None
             };
+            let record = with_kept(here, &records, set, &planned)?;
             sets.insert(set.name, Gathered { set, folder, planned, record });
         }
-        Ok(Self { sets, data_folder: data_folder.map(Path::to_path_buf), device })
+        Ok(Self { sets, records, data_folder: data_folder.map(Path::to_path_buf), device })
     }
 
     /// All runs of a set that have begun.
@@ -67,14 +71,19 @@ impl Material {
         self.finished(set, optimiser).filter_map(|run| run.metrics.last(column)).collect()
     }
 
+    /// Where the folder of a run is, if it is here.
+    pub fn folder(&self, set: &str, run: &RunRecord) -> PathBuf {
+        self.sets.get(set).map_or_else(PathBuf::new, |gathered| place(&gathered.folder, &run.name))
+    }
+
     /// Weights of a run: the last ones, or those of another checkpoint.
     pub fn weights(&self, set: &str, run: &RunRecord, file: &str) -> Result<(ParamLayout, Vec<f64>), ClaimError> {
         let gathered = self.sets.get(set).ok_or_else(|| absent(&run.name))?;
-        let folder = place(&gathered.folder, &run.name);
+        let folder = self.folder(set, run);
         let data = limitpoint::experiments::run_data(&folder, self.data_folder.as_deref())?.0;
-        let task = gathered.planned.iter().find(|task| is_of(task, run)).ok_or_else(|| absent(&run.name))?;
+        let task = gathered.planned.iter().find(|task| is_of(&task.label, run)).ok_or_else(|| absent(&run.name))?;
         let layout = task.recipe.model.architecture_on(&data.train)?.layout().clone();
-        let path = folder.join("checkpoints").join(file);
+        let path = checkpoint(&folder, file);
         let weights = load_weights(&path, &layout).map_err(limitpoint::experiments::RunError::from)?;
         Ok((layout, weights))
     }
@@ -86,8 +95,13 @@ impl Material {
 
     /// The planned task of a run.
     pub fn task(&self, set: &str, run: &RunRecord) -> Option<&Task> {
-        self.sets.get(set)?.planned.iter().find(|task| is_of(task, run))
+        self.sets.get(set)?.planned.iter().find(|task| is_of(&task.label, run))
     }
+}
+
+/// A file of weights in the folder of a run.
+pub(super) fn checkpoint(folder: &Path, file: &str) -> PathBuf {
+    folder.join("checkpoints").join(file)
 }
 
 fn absent(run: &str) -> ClaimError {
@@ -95,6 +109,6 @@ fn absent(run: &str) -> ClaimError {
 }
 
 /// Whether a run is that of a task: the same optimiser, seed and settings.
-fn is_of(task: &Task, run: &RunRecord) -> bool {
-    task.label.optimiser == run.optimiser && task.label.seed == run.seed && task.label.point == run.point
+pub(super) fn is_of(label: &TaskLabel, run: &RunRecord) -> bool {
+    label.optimiser == run.optimiser && label.seed == run.seed && label.point == run.point
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `run_sets` | the runs: built-in experiments under overrides |
 //! | `material` | what these runs left behind |
+//! | `elsewhere` | runs of other days and machines, beside the records |
 //! | `reading` | numbers beside print, figures, words |
 //! | `record`, `page` | all of it as JSON and as a page, and the index of all pages |
 //! | `stored` | final weights beside a record, and the record checked against them |
@@ -16,6 +17,7 @@
 mod circle;
 mod depths;
 mod digits;
+mod elsewhere;
 mod estimate;
 mod material;
 mod page;
@@ -27,6 +29,7 @@ mod run_sets;
 mod stored;
 mod teacher;
 
+pub use elsewhere::{finished_elsewhere, keep_runs};
 pub use estimate::Estimate;
 pub use material::{Gathered, Material};
 pub use page::index;

@@ -1,9 +1,10 @@
 //! VGG-16 on CIFAR-10 (C section J.3, D appendix J).
 
+use limitpoint::experiments::RunRecord;
 use limitpoint::report::Sketch;
 
-use super::material::Material;
-use super::reading::{Reading, curves, mean_and_spread, shares};
+use super::material::{Material, checkpoint};
+use super::reading::{Reading, mean_and_spread, mean_curve, shares};
 use super::{Exhibit, MadeOf};
 use crate::ClaimError;
 
@@ -119,7 +120,10 @@ fn layer_of(reading: &mut Reading, material: &Material, set: &str, first: bool, 
         let Some((_, counts)) = (if first { blocks.next() } else { blocks.next_back() }) else { continue };
         sketch = sketch.curve(map, shares(counts));
         if first {
-            cuts = cuts.curve(map, accuracies_after_cuts(material, set, run)?);
+            let points = accuracies_after_cuts(material, set, run)?;
+            if !points.is_empty() {
+                cuts = cuts.curve(map, points);
+            }
         }
     }
     for figure in [sketch, cuts] {
@@ -130,12 +134,15 @@ fn layer_of(reading: &mut Reading, material: &Material, set: &str, first: bool, 
     Ok(())
 }
 
-/// Test accuracy when the smallest weights of every layer are set to zero, by their share.
-fn accuracies_after_cuts(
-    material: &Material,
-    set: &str,
-    run: &limitpoint::experiments::RunRecord,
-) -> Result<Vec<[f64; 2]>, ClaimError> {
+/// Test accuracy when the smallest weights of every layer are set to zero, by their share; nothing where the weights are elsewhere
+/// and this was not found out there.
+fn accuracies_after_cuts(material: &Material, set: &str, run: &RunRecord) -> Result<Vec<[f64; 2]>, ClaimError> {
+    let weights = checkpoint(&material.folder(set, run), "final.safetensors");
+    let found = material.found_once(&format!("{}-cuts", run.name), &weights, || cut(material, set, run))?;
+    Ok(found.unwrap_or_default())
+}
+
+fn cut(material: &Material, set: &str, run: &RunRecord) -> Result<Vec<[f64; 2]>, ClaimError> {
     let (layout, weights) = material.weights(set, run, "final.safetensors")?;
     let Some(task) = material.task(set, run) else { return Ok(Vec::new()) };
     let folder = material.data_folder.as_deref();
@@ -160,7 +167,7 @@ fn accuracies_after_cuts(
     Ok(points)
 }
 
-/// Loss and margins over epochs.
+/// Loss and margins over epochs, each run by itself: they may have come to different epochs.
 pub(super) fn course(material: &Material, sets: &[&str]) -> Result<Reading, ClaimError> {
     let mut reading = Reading::default();
     let panels = [
@@ -173,16 +180,22 @@ pub(super) fn course(material: &Material, sets: &[&str]) -> Result<Reading, Clai
         let logarithmic = column.contains("margin");
         for set in sets {
             for biases in ["first", "all"] {
-                let sketch =
+                let mut sketch =
                     Sketch::new(&format!("{set}-{biases}-{name}"), &format!("{set}, biases: {biases}"), "epoch", words)
                         .logarithmic(false, logarithmic);
-                let has = |run: &limitpoint::experiments::RunRecord| {
+                let has = |run: &RunRecord| {
                     let swept =
                         run.point.iter().find(|(key, _)| key.contains("biases")).map(|(_, value)| value.as_str());
                     let whole = if set.ends_with("biased") { "all" } else { "first" };
                     swept.unwrap_or(whole) == biases
                 };
-                let sketch = curves(sketch, material, set, &["gradient"], ["epoch", column], has);
+                for run in material.runs(set).filter(|run| !run.failed && has(run)) {
+                    let mut points = mean_curve(std::iter::once(run), "epoch", column);
+                    points.retain(|point| !logarithmic || point[1] > 0.0);
+                    if !points.is_empty() {
+                        sketch = sketch.curve(format!("seed {}", run.seed), points);
+                    }
+                }
                 if !sketch.curves.is_empty() {
                     reading.figure(sketch);
                 }

@@ -223,6 +223,12 @@ fn set_record(gathered: &Gathered) -> SetRecord {
 }
 
 impl ExhibitRecord {
+    /// How many numbers of ours and curves it has: of two records of an exhibit, the one with fewer has lost something.
+    pub fn numbers_and_curves(&self) -> usize {
+        let numbers = self.reading.rows.iter().filter(|row| row.ours.is_some()).count();
+        numbers + self.reading.figures.iter().map(|figure| figure.curves.len()).sum::<usize>()
+    }
+
     /// The geometric mean of ours over print, over all numbers that have both, and how many these are.
     pub fn typical_ratio(&self) -> Option<(f64, usize)> {
         let logs: Vec<f64> =

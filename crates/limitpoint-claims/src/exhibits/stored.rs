@@ -8,7 +8,7 @@ use limitpoint::norms::NormSpec;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
-use super::material::Material;
+use super::material::{Material, checkpoint};
 use super::record::ExhibitRecord;
 use super::run_sets::RunSet;
 use crate::ClaimError;
@@ -50,17 +50,22 @@ fn refused(path: &Path, reason: impl ToString) -> ClaimError {
 /// are read from it.
 pub fn keep_weights(folder: &Path, record: &ExhibitRecord, material: &Material) -> Result<(), ClaimError> {
     for set in &record.sets {
+        let path = weights_file(folder, &set.name);
+        let mut before = stored(&path)?;
         let mut kept: Vec<(String, Vec<u8>)> = Vec::new();
         let mut room = MOST;
         for run in material.runs(&set.name).filter(|run| set.ends.contains_key(&run.name)) {
-            // whether it fits is known before it is read
-            let Some(gathered) = material.sets.get(set.name.as_str()) else { continue };
-            let file = gathered.folder.join(&run.name).join("checkpoints/final.safetensors");
-            let length = std::fs::metadata(&file).map_or(usize::MAX, |meta| meta.len() as usize);
-            if length > 4 * room {
-                continue;
-            }
-            let (_, weights) = material.weights(&set.name, run, "final.safetensors")?;
+            let file = checkpoint(&material.folder(&set.name, run), "final.safetensors");
+            let weights = match std::fs::metadata(&file) {
+                // whether it fits is known before it is read
+                Ok(meta) if meta.len() as usize > 4 * room => continue,
+                Ok(_) => material.weights(&set.name, run, "final.safetensors")?.1,
+                // of a run that was made elsewhere, and came here beside its record
+                Err(_) => match before.remove(&run.name) {
+                    Some(weights) => weights,
+                    None => continue,
+                },
+            };
             if 8 * weights.len() > room {
                 continue;
             }
@@ -70,7 +75,6 @@ pub fn keep_weights(folder: &Path, record: &ExhibitRecord, material: &Material) 
         if kept.is_empty() {
             continue;
         }
-        let path = weights_file(folder, &set.name);
         let views = kept.iter().map(|(name, bytes)| {
             TensorView::new(Dtype::F64, vec![bytes.len() / 8], bytes).map(|view| (name.clone(), view))
         });

@@ -30,7 +30,7 @@ fn every_set_has_as_many_runs_as_the_paper() {
     assert_eq!(runs("c-vgg16"), 54);
     assert_eq!([runs("d-cnn"), runs("d-cnn-biased"), runs("d-cnn-constant")], [10, 1, 2]);
     for set in RUN_SETS {
-        let estimate = Estimate::of(set).unwrap();
+        let estimate = Estimate::of(&set.plan().unwrap());
         assert!(
             estimate.runs > 0 && estimate.multiply_adds > 0.0 && estimate.bytes > 0.0,
             "{}: {estimate:?}",

@@ -1,16 +1,17 @@
 //! `limitpoint reproduce --scale paper`: figures and tables of the papers, from runs in folders that any number of workers share.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use limitpoint::engine::{Device, Precision};
-use limitpoint::experiments::{Departure, ProductRate, WorkOptions, lay_out, write_atomically};
+use limitpoint::experiments::{Departure, Plan, ProductRate, TaskLabel, WorkOptions, lay_out, write_atomically};
 use limitpoint::report::sketch_figure;
 use limitpoint_claims::{
-    Estimate, Exhibit, ExhibitRecord, Material, RunSet, check_exhibit, exhibits, find_exhibits, index, is_exhibit,
-    keep_weights,
+    Estimate, Exhibit, ExhibitRecord, Material, RunSet, check_exhibit, exhibits, find_exhibits, finished_elsewhere,
+    index, is_exhibit, keep_runs, keep_weights,
 };
 use serde_json::json;
 
@@ -37,6 +38,31 @@ fn sets_of(chosen: &[Exhibit]) -> Vec<&'static RunSet> {
     sets
 }
 
+/// The runs of some exhibits that are to be made: all, or those that were named; not those that records say are finished. Sets without
+/// any are left out.
+fn plans_of(arguments: &Reproduce, chosen: &[Exhibit]) -> anyhow::Result<Vec<(&'static RunSet, Plan)>> {
+    let (mut plans, mut names) = (Vec::new(), BTreeSet::new());
+    for set in sets_of(chosen) {
+        let done = finished_elsewhere(&arguments.out.join("records"), set)?;
+        let plan = set.plan()?;
+        let own = |name: &str| format!("{}/{name}", set.name);
+        for TaskLabel { name, .. } in plan.tasks().into_iter().map(|task| task.label) {
+            names.extend([own(&name), name]);
+        }
+        let named = |name: &str| arguments.only.iter().any(|only| *only == name || *only == own(name));
+        let wanted = |label: &TaskLabel| arguments.only.is_empty() || named(&label.name);
+        let plan = plan.only(|label| wanted(label) && !done(label));
+        if !plan.points.is_empty() {
+            plans.push((set, plan));
+        }
+    }
+    if let Some(unknown) = arguments.only.iter().find(|name| !names.contains(*name)) {
+        let some: Vec<&str> = names.iter().take(4).map(String::as_str).collect();
+        anyhow::bail!("--only: no run is called '{unknown}'; there are {}, …", some.join(", "));
+    }
+    Ok(plans)
+}
+
 /// Runs the verb for exhibits: makes their runs, as far as time allows, and reads them.
 pub fn run(arguments: &Reproduce, chosen: &[Exhibit]) -> anyhow::Result<ExitCode> {
     if arguments.plan {
@@ -53,8 +79,23 @@ pub fn run(arguments: &Reproduce, chosen: &[Exhibit]) -> anyhow::Result<ExitCode
     let mut made = Vec::new();
     for exhibit in chosen {
         let material = Material::gather(exhibit.sets(), &arguments.out, data_folder.as_deref(), arguments.device)?;
-        let Some(record) = ExhibitRecord::of(exhibit, &material, &lab)? else { continue };
-        write(&records, &record, &material)?;
+        let Some(read) = ExhibitRecord::of(exhibit, &material, &lab)? else { continue };
+        let record = match known_record(&records, exhibit.id).filter(|_| !arguments.fresh) {
+            Some(known) if known.numbers_and_curves() > read.numbers_and_curves() => {
+                say(&format!(
+                    "{}: the record here has {} numbers and curves, the runs here give {}; it is left as it is, --fresh writes it anew",
+                    known.id,
+                    known.numbers_and_curves(),
+                    read.numbers_and_curves()
+                ));
+                known
+            }
+            _ => {
+                write(&records, &read, &material)?;
+                read
+            }
+        };
+        keep_runs(&material)?;
         let [planned, finished] = [false, true].map(|finished| {
             record.sets.iter().map(|set| if finished { set.finished } else { set.planned }).sum::<usize>()
         });
@@ -83,14 +124,13 @@ fn make(arguments: &Reproduce, chosen: &[Exhibit], data_folder: Option<&Path>) -
     leave_after(arguments.time, &interrupt);
     let threads = values::threads(None, false);
     // all of them first, so that others may help with any
-    let lay = |set: &'static RunSet| -> anyhow::Result<_> {
+    let lay = |(set, plan): (&'static RunSet, Plan)| -> anyhow::Result<_> {
         let folder = set.folder(&arguments.out);
-        let laid_out =
-            lay_out(&set.plan()?, &folder, data_folder).with_context(|| format!("cannot lay out {}", set.name))?;
+        let laid_out = lay_out(&plan, &folder, data_folder).with_context(|| format!("cannot lay out {}", set.name))?;
         say(&format!("{}: {} runs; others may help: limitpoint worker {}", set.name, laid_out.runs, folder.display()));
         Ok((folder, laid_out))
     };
-    let sets = sets_of(chosen).into_iter().map(lay).collect::<anyhow::Result<Vec<_>>>()?;
+    let sets = plans_of(arguments, chosen)?.into_iter().map(lay).collect::<anyhow::Result<Vec<_>>>()?;
     for (folder, laid_out) in sets {
         if interrupt.load(Ordering::Relaxed) {
             break;
@@ -118,8 +158,8 @@ fn plan(arguments: &Reproduce, chosen: &[Exhibit]) -> anyhow::Result<ExitCode> {
     let rate = |precision| 0.5e9 * ProductRate::new(threads, precision).gigaflops();
     let rates = [Precision::F64, Precision::F32].map(rate);
     let (mut text, mut output, mut sum) = (String::new(), Vec::new(), 0.0);
-    for set in sets_of(chosen) {
-        let estimate = Estimate::of(set)?;
+    for (set, runs) in plans_of(arguments, chosen)? {
+        let estimate = Estimate::of(&runs);
         let hours = estimate.hours(rates[usize::from(estimate.precision == Precision::F32)]);
         sum += hours;
         let used: Vec<&str> = chosen.iter().filter(|e| e.sets().contains(&set.name)).map(|e| e.id).collect();
@@ -172,18 +212,19 @@ fn write(folder: &Path, record: &ExhibitRecord, material: &Material) -> anyhow::
             write_atomically(&folder.join(format!("{name}.svg")), figure.svg.as_bytes())?;
         }
     }
-    keep_weights(folder, record, material)?;
-    Ok(())
+    Ok(keep_weights(folder, record, material)?)
+}
+
+/// The record of an exhibit that a folder has from earlier times.
+fn known_record(folder: &Path, id: &str) -> Option<ExhibitRecord> {
+    let text = std::fs::read_to_string(folder.join(format!("{id}.json"))).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 /// All records of a folder: those just made, and those of earlier times.
 fn known_records(folder: &Path, made: &[ExhibitRecord]) -> Vec<ExhibitRecord> {
-    let mut all = made.to_vec();
-    for exhibit in exhibits().iter().filter(|exhibit| !made.iter().any(|record| record.id == exhibit.id)) {
-        let text = std::fs::read_to_string(folder.join(format!("{}.json", exhibit.id))).unwrap_or_default();
-        all.extend(serde_json::from_str::<ExhibitRecord>(&text));
-    }
-    all
+    let others = exhibits().into_iter().filter(|exhibit| !made.iter().any(|record| record.id == exhibit.id));
+    made.iter().cloned().chain(others.filter_map(|exhibit| known_record(folder, exhibit.id))).collect()
 }
 
 /// `limitpoint check` of a record; nothing if the file is none.

@@ -33,7 +33,7 @@ pub struct Reproduce {
     /// Print every comparison.
     #[arg(long)]
     pub checks: bool,
-    /// Try all of them again, also those that are done.
+    /// Try all of them again, also those that are done; at the paper's scale write records anew that have more than the runs here give.
     #[arg(long)]
     pub fresh: bool,
     /// At the paper's scale: print how many runs figures and tables take, how long and how much memory, and start nothing.
@@ -45,6 +45,10 @@ pub struct Reproduce {
     /// At the paper's scale: leave after this time, with checkpoints: 90s, 30m, 2h, 1d. The same command goes on.
     #[arg(long = "for", value_name = "TIME", value_parser = super::worker::duration)]
     pub time: Option<std::time::Duration>,
+    /// At the paper's scale: make these runs alone, named as their folders without the hash (gradient-seed1, or d-cnn/gradient-seed1);
+    /// several with commas.
+    #[arg(long, value_name = "RUNS", value_delimiter = ',', conflicts_with = "read")]
+    pub only: Vec<String>,
     /// At the paper's scale: where models of its runs are computed: cpu, or cuda for the first NVIDIA card.
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub device: Device,
@@ -76,10 +80,14 @@ pub enum ScaleWord {
 /// Runs the verb.
 pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
     let paper = arguments.scale == ScaleWord::Paper;
-    let of_exhibits = arguments.plan || arguments.read || arguments.time.is_some() || arguments.device != Device::Cpu;
+    let of_exhibits = arguments.plan
+        || arguments.read
+        || arguments.time.is_some()
+        || !arguments.only.is_empty()
+        || arguments.device != Device::Cpu;
     if !paper && of_exhibits {
         anyhow::bail!(
-            "--plan, --read, --for and --device belong to figures and tables in the papers' own settings: add --scale paper"
+            "--plan, --read, --for, --only and --device belong to figures and tables in the papers' own settings: add --scale paper"
         );
     }
     if let Some(chosen) = exhibits::named(&arguments.ids).filter(|_| paper && !arguments.list) {
@@ -88,7 +96,7 @@ pub fn run(arguments: &Reproduce) -> anyhow::Result<ExitCode> {
     if of_exhibits && !arguments.list {
         let ids = arguments.ids.join(" ");
         anyhow::bail!(
-            "--plan, --read, --for and --device belong to figures and tables, and {ids} names claims: leave them out"
+            "--plan, --read, --for, --only and --device belong to figures and tables, and {ids} names claims: leave them out"
         );
     }
     let chosen = choose(&arguments.ids)?;

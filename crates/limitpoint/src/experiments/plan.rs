@@ -9,7 +9,7 @@ use super::read::read;
 use super::shape::Shape;
 use super::shorthand::automatic_name;
 use super::source::{RecipeSource, drop_optimisers};
-use super::task::Task;
+use super::task::{Task, TaskLabel};
 use super::walk::put;
 use crate::norms::NormSpec;
 
@@ -64,6 +64,20 @@ impl Plan {
     /// All runs: every point of the sweep with every optimiser, flow and seed.
     pub fn tasks(&self) -> Vec<Task> {
         self.points.iter().flat_map(|point| Task::all(&point.recipe, &point.settings)).collect()
+    }
+
+    /// The same with these runs alone, each a point of its own.
+    ///
+    /// ```
+    /// use limitpoint::experiments::{RecipeSource, plan};
+    /// let plan = plan(&RecipeSource::find("linear")?, &["seed=1..3".into()])?.only(|label| label.seed == 2);
+    /// assert!(plan.tasks().iter().all(|task| task.label.name.ends_with("-seed2")));
+    /// # Ok::<(), limitpoint::experiments::RecipeError>(())
+    /// ```
+    pub fn only(mut self, wanted: impl Fn(&TaskLabel) -> bool) -> Self {
+        let tasks = self.tasks().into_iter().filter(|task| wanted(&task.label));
+        self.points = tasks.map(|task| PlanPoint { settings: task.label.point, recipe: task.recipe }).collect();
+        self
     }
 }
 
