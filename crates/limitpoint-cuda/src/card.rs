@@ -165,7 +165,7 @@ impl Card {
     /// The first card, ready for these numbers.
     pub fn open(number: Number) -> Result<Self, CardError> {
         let context = recorder::unrecorded(require)?;
-        // SAFETY: every buffer is used on the stream it was made on.
+        // SAFETY: what is used aside is ordered by events (`aside`, `wait`), all else is on one stream; buffers are freed after both.
         unsafe { context.disable_event_tracking() };
         let lanes = [Lane::new(&context)?, Lane::new(&context)?];
         let generation = code::generation(&context)?;

@@ -50,6 +50,9 @@ impl Map {
 
     /// Computes on the machine, with room for so many examples. Answers whether the card did it.
     fn compute(&mut self, room: usize, work: impl FnOnce(&mut Machine, &Plan) -> Result<(), CardError>) -> bool {
+        if self.failure.is_some() {
+            return false;
+        }
         let machine = match self.machine.take() {
             Some(machine) if machine.room >= room => Ok(machine),
             _ => Machine::new(&self.plan, &self.params, room),

@@ -191,6 +191,10 @@ impl Network {
     }
 
     fn try_pull_back(&mut self, cotangent: &[f64], gradient: &mut [f64]) -> Result<(), CardError> {
+        if self.bound.examples == 0 {
+            gradient.fill(0.0);
+            return Ok(());
+        }
         self.card.context.bind_to_thread().map_err(CardError::driver("reaching the card"))?;
         // the weights on the card are those that were scored last
         self.descend(cotangent)?;
@@ -206,6 +210,9 @@ impl Network {
     }
 
     fn try_step(&mut self, params: &mut Parameters, cotangent: &[f64], rule: [f64; 3]) -> Result<bool, CardError> {
+        if self.bound.examples == 0 {
+            return Ok(false);
+        }
         self.card.context.bind_to_thread().map_err(CardError::driver("reaching the card"))?;
         self.take(&At::from(&*params))?;
         self.rule.write(0, &rule)?;
@@ -319,20 +326,27 @@ impl Evaluator for Network {
     }
 
     fn score(&mut self, at: At<'_>) {
-        if let Err(error) = self.try_score(&at) {
+        if self.bound.failure.is_some() {
+            self.bound.scores.fill(f64::NAN);
+        } else if let Err(error) = self.try_score(&at) {
             self.fail(&error);
         }
     }
 
     fn pull_back(&mut self, _: At<'_>, cotangent: &[f64], gradient: &mut [f64]) {
         assert_eq!(gradient.len(), self.bound.layout.len(), "a gradient is as long as the parameters");
-        if let Err(error) = self.try_pull_back(cotangent, gradient) {
+        if self.bound.failure.is_some() {
+            gradient.fill(f64::NAN);
+        } else if let Err(error) = self.try_pull_back(cotangent, gradient) {
             self.fail(&error);
             gradient.fill(f64::NAN);
         }
     }
 
     fn step(&mut self, params: &mut Parameters, cotangent: &[f64], update: Update, scratch: &mut [f64]) -> bool {
+        if self.bound.failure.is_some() {
+            return true;
+        }
         let rule = match update {
             Update::Along(factor) => Ok([0.0, factor, 0.0]),
             Update::AgainstSigns(length) => Ok([1.0, length, 0.0]),

@@ -85,8 +85,10 @@ pub(crate) struct Plan {
 /// Numbers that are held on the card for the examples of one pass, at most: 8 GiB in 64 bits. It decides how many examples go
 /// through at once, and with it the order of sums; so it is the same for every card.
 const AT_ONCE: usize = 1 << 30;
-/// Most rows of a kernel's grid, which has a row for every (channel, entry) of a convolution.
+/// Most rows of a kernel's grid: columns have one for every channel, products one for every tile of examples.
 const ROWS: usize = 65_535;
+/// Examples of a tile.
+const TILE: usize = 128;
 
 impl Plan {
     /// The stages, or the layer that a card does not compute.
@@ -124,8 +126,8 @@ impl Plan {
                 Layer::Convolution(convolution) => {
                     let window = convolution.window(shape)?;
                     let weights = weights(convolution.channels);
-                    if weights.cols > ROWS {
-                        return Err(refuse(&format!("a convolution over {} numbers a place", weights.cols)));
+                    if shape.0[0] > ROWS {
+                        return Err(refuse(&format!("a convolution over {} channels", shape.0[0])));
                     }
                     image = Some([convolution.channels, places(&window)]);
                     Kind::Convolution(weights, window)
@@ -178,7 +180,7 @@ impl Plan {
 
     /// Examples that go through at once.
     pub fn at_once(&self, examples: usize) -> usize {
-        (AT_ONCE / self.numbers().max(1)).clamp(1, examples.max(1))
+        (AT_ONCE / self.numbers().max(1)).min(ROWS * TILE).clamp(1, examples.max(1))
     }
 }
 
@@ -272,6 +274,8 @@ mod tests {
         let at_once = plan.at_once(50_000);
         assert!((100..1000).contains(&at_once) && at_once * plan.numbers() <= AT_ONCE, "{at_once}");
         assert_eq!((plan.at_once(7), plan.at_once(0)), (7, 1));
+        let thin = Plan { input: [1, 1], stages: Vec::new(), lowest: 0 };
+        assert_eq!(thin.at_once(usize::MAX), ROWS * TILE);
     }
 
     #[test]

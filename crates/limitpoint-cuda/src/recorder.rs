@@ -53,7 +53,7 @@ impl<K: Copy + PartialEq> Recorder<K> {
     }
 }
 
-/// While one thread records, no other may start or end anything: what loads code or waits for the whole card, as the first use of a
+/// While one thread records, no other starts a kernel or a product: what loads code or waits for the whole card, as the first use of a
 /// kernel and cuBLAS do, would end the recording, and fail itself.
 static RECORDING: RwLock<()> = RwLock::new(());
 

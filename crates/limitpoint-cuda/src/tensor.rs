@@ -49,6 +49,8 @@ const DEEP: usize = 16;
 const SHORTEST: usize = 128;
 /// Entries that a kernel may have.
 const ENTRIES: usize = 31;
+/// Its rows and columns, at most: `Places` of tiles.cu has eight bits for either.
+const SIDE: usize = 8;
 
 /// An entry of a kernel as the kernels read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,13 +121,18 @@ fn entries(channels: usize, window: &Window, width: usize, sign: i32) -> Vec<Ent
     all
 }
 
+/// Whether kernels of these sides are read through their entries.
+fn small([height, wide]: [usize; 2]) -> bool {
+    height * wide <= ENTRIES && height.max(wide) <= SIDE
+}
+
 impl Windows {
     /// The entries of a convolution; nothing where its kernels are too large.
     pub fn of(card: &Card, weights: &Weights, window: &Window) -> Result<Option<Self>, CardError> {
-        let size = window.size[0] * window.size[1];
-        if !card.tensor || size > ENTRIES {
+        if !card.tensor || !small(window.size) {
             return Ok(None);
         }
+        let size = window.size[0] * window.size[1];
         let stored = |entries: Vec<Entry>| {
             let memory = Memory::zeros(&card.stream, size_of_val(&entries[..]))?;
             memory.write(0, &entries).map(|()| memory)
@@ -254,6 +261,17 @@ fn int(length: usize) -> Result<Argument, CardError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernels_are_read_through_entries_that_have_a_bit_for_each_of_their_rows_and_columns() {
+        for size in [[1, 1], [5, 5], [5, 6], [3, 8], [8, 3]] {
+            assert!(small(size), "{size:?}");
+        }
+        // as many entries as others that are small, but nine rows or columns
+        for size in [[3, 9], [9, 3], [1, 9], [2, 15], [31, 1], [6, 6]] {
+            assert!(!small(size), "{size:?}");
+        }
+    }
 
     #[test]
     fn products_are_cut_by_their_sides_alone() {

@@ -42,6 +42,8 @@ fn models() -> Vec<(ModelSpec, Shape)> {
         // tiles of all sides, strides with and without columns, windows of more than 31 entries
         ("conv 70 3x3, pool 2, conv 40 3x2 stride 2, dense 130, dense", Shape::image(3, 12, 11), biased),
         ("conv 3 7x5, average 3, conv 36 5x5, pool 2, dense", Shape::image(2, 16, 15), biased),
+        // few entries, many rows or columns
+        ("conv 3 9x3, conv 4 2x10, dense", Shape::image(2, 12, 11), biased),
         ("conv 8 5x5, pool 2, conv 16 3x3, pool 2, dense 64, dense", Shape::image(1, 28, 28), r#", "biases": "first""#),
     ]
     .into_iter()

@@ -2,7 +2,7 @@
 
 use limitpoint::report::Sketch;
 
-use super::circle::{CUBES, HYPERBOLIC, NORMS, features, margins, order, winners};
+use super::circle::{CUBES, HYPERBOLIC, NORMS, features, margins, orders, winners};
 use super::material::Material;
 use super::reading::{Reading, shares};
 use super::{Exhibit, MadeOf};
@@ -87,8 +87,7 @@ fn table_7(material: &Material) -> Result<Reading, ClaimError> {
         ("hyp-0_01", "λ = 0.01", [[4.87e-9, 0.23e-9], [4.44e-5, 0.76e-5]]),
     ];
     margins(&mut reading, material, LAMBDA[0], &NORMS[..2], &printed);
-    order(&mut reading, (material, LAMBDA[0]), NORMS[0], &HYPERBOLIC, true);
-    order(&mut reading, (material, LAMBDA[0]), NORMS[1], &HYPERBOLIC, false);
+    orders(&mut reading, material, LAMBDA[0], &NORMS[..2], &printed);
     Ok(reading)
 }
 
@@ -100,7 +99,7 @@ fn table_8(material: &Material) -> Result<Reading, ClaimError> {
         ("cube-0_1", "λ = 0.1", [[7.47e-5, 0.04e-5], [3.44e-3, 0.03e-3]]),
     ];
     margins(&mut reading, material, LAMBDA[0], &NORMS[1..], &printed);
-    order(&mut reading, (material, LAMBDA[0]), NORMS[2], &CUBES, true);
+    orders(&mut reading, material, LAMBDA[0], &NORMS[1..], &printed);
     Ok(reading)
 }
 

@@ -37,8 +37,8 @@ impl ExhibitRecord {
             text.extend(self.reading.rows.iter().map(line));
             text += "\nValues with ± are means and standard deviations over runs.\n\n";
         }
-        for figure in self.figure_names() {
-            text += &format!("![{}]({figure}.svg)\n\n", figure.trim_start_matches(&format!("{}-", self.id)));
+        for (figure, sketch) in self.figure_names().iter().zip(&self.reading.figures) {
+            text += &format!("{}:\n\n![{}]({figure}.svg)\n\n", sketch.title, sketch.name);
         }
         if !self.reading.words.is_empty() {
             text += &format!("{}\n\n", self.reading.words.join(" "));

@@ -88,13 +88,12 @@ pub fn run(arguments: &Reproduce, chosen: &[Exhibit]) -> anyhow::Result<ExitCode
                     known.numbers_and_curves(),
                     read.numbers_and_curves()
                 ));
-                known
+                // but for what is said of any record of this exhibit
+                ExhibitRecord { shows: read.shows, departures: read.departures, ..known }
             }
-            _ => {
-                write(&records, &read, &material)?;
-                read
-            }
+            _ => read,
         };
+        write(&records, &record, &material)?;
         keep_runs(&material)?;
         let [planned, finished] = [false, true].map(|finished| {
             record.sets.iter().map(|set| if finished { set.finished } else { set.planned }).sum::<usize>()

@@ -74,10 +74,10 @@ impl Plan {
     /// assert!(plan.tasks().iter().all(|task| task.label.name.ends_with("-seed2")));
     /// # Ok::<(), limitpoint::experiments::RecipeError>(())
     /// ```
-    pub fn only(mut self, wanted: impl Fn(&TaskLabel) -> bool) -> Self {
+    pub fn only(&self, wanted: impl Fn(&TaskLabel) -> bool) -> Self {
         let tasks = self.tasks().into_iter().filter(|task| wanted(&task.label));
-        self.points = tasks.map(|task| PlanPoint { settings: task.label.point, recipe: task.recipe }).collect();
-        self
+        let points = tasks.map(|task| PlanPoint { settings: task.label.point, recipe: task.recipe }).collect();
+        Self { points, ..self.clone() }
     }
 }
 
