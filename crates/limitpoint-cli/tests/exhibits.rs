@@ -118,6 +118,12 @@ fn runs_of_two_machines_come_together_in_records_that_travel() {
     assert!(words.contains("'cube-10-seed1'") && words.contains("c-circle-lambda/cube-0_1-seed42"), "{words}");
     let kept = format!("{there}/records/runs/c-circle-lambda.json");
     let text = std::fs::read_to_string(&kept).unwrap();
+    // a run whose recipe has changed since is none of the set
+    std::fs::write(&kept, text.replace("\"cube-1-seed42-", "\"cube-1-seed42-0")).unwrap();
+    std::fs::remove_file(format!("{there}/records/C.tab4.json")).unwrap();
+    let changed = make(&there, "cube-10-seed43");
+    assert_eq!(changed["sets"][0]["finished"], 2);
+    assert!(std::fs::read_to_string(&kept).unwrap().contains("\"cube-1-seed42-0"));
     std::fs::write(&kept, &text[..text.len() / 2]).unwrap();
     let damaged = limitpoint(&["reproduce", "C.tab4", "--scale", "paper", "--read", "--out", &there]);
     assert_eq!(damaged.status.code(), Some(2));

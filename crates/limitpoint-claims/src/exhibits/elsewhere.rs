@@ -5,10 +5,11 @@
 //! `looks/NAME.json` with what was found out about weights. Whoever copies `records/` goes on from there: runs that are finished
 //! are not made again, and an exhibit is read from those here and those elsewhere together.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use limitpoint::experiments::{
-    DataRecord, ExperimentRecord, Metrics, Portrait, RunRecord, Task, TaskLabel, write_atomically,
+    DataRecord, ExperimentRecord, Metrics, Portrait, RunRecord, Task, TaskLabel, run_name, write_atomically,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -76,15 +77,17 @@ fn write(path: &Path, text: &str) -> Result<(), ClaimError> {
     write_atomically(path, text.as_bytes()).map_err(|error| refused(path, error))
 }
 
-/// The runs of a set that were kept beside the records.
-fn kept_runs(records: &Path, set: &str) -> Result<Option<ExperimentRecord>, ClaimError> {
-    let kept: Option<KeptSet> = read(&runs_file(records, set))?;
-    Ok(kept.map(|KeptSet { data, version, runs }| ExperimentRecord {
-        data,
-        version,
-        runs: runs.into_iter().map(KeptRun::restored).collect(),
-        ..ExperimentRecord::default()
-    }))
+/// What was kept of a set: its runs, and apart from them those of other recipes than today's, which their names tell.
+fn kept_runs(
+    records: &Path,
+    set: &RunSet,
+    planned: &[Task],
+) -> Result<Option<(ExperimentRecord, Vec<KeptRun>)>, ClaimError> {
+    let Some(KeptSet { data, version, runs }) = read(&runs_file(records, set.name))? else { return Ok(None) };
+    let names: BTreeSet<String> = planned.iter().map(run_name).collect::<Result<_, _>>()?;
+    let (own, others): (Vec<KeptRun>, _) = runs.into_iter().partition(|kept: &KeptRun| names.contains(&kept.run.name));
+    let runs = own.into_iter().map(KeptRun::restored).collect();
+    Ok(Some((ExperimentRecord { data, version, runs, ..ExperimentRecord::default() }, others)))
 }
 
 /// The runs in a folder and those that were kept; of a run that is in both, the part that has come further.
@@ -94,9 +97,9 @@ pub(super) fn with_kept(
     set: &RunSet,
     planned: &[Task],
 ) -> Result<Option<ExperimentRecord>, ClaimError> {
-    let (mut all, kept) = match (here, kept_runs(records, set.name)?) {
-        (Some(here), Some(kept)) => (here, kept),
-        (here, kept) => return Ok(here.or(kept)),
+    let (mut all, kept) = match (here, kept_runs(records, set, planned)?) {
+        (Some(here), Some((kept, _))) => (here, kept),
+        (here, kept) => return Ok(here.or(kept.map(|(kept, _)| kept))),
     };
     // not their checksums: an order of examples that is drawn belongs to a seed
     let like = |data: &DataRecord| (data.name.clone(), data.examples, data.test_examples, data.input_shape.clone());
@@ -135,7 +138,9 @@ pub fn keep_runs(material: &Material) -> Result<(), ClaimError> {
         if ended == planned.len() && !path.exists() {
             continue;
         }
-        let runs = record.runs.iter().map(KeptRun::of).collect();
+        let mut runs: Vec<KeptRun> = record.runs.iter().map(KeptRun::of).collect();
+        // those of other recipes are not read, but not thrown away either
+        runs.extend(kept_runs(&material.records, set, planned)?.into_iter().flat_map(|(_, others)| others));
         let kept = KeptSet { data: record.data.clone(), version: record.version.clone(), runs };
         let text = serde_json::to_string(&kept).map_err(|error| refused(&path, error))?;
         // a line for each run, so that versions of the file can be compared
@@ -146,8 +151,8 @@ pub fn keep_runs(material: &Material) -> Result<(), ClaimError> {
 
 /// Whether a run of a set is among those that were finished elsewhere and kept.
 pub fn finished_elsewhere(records: &Path, set: &RunSet) -> Result<impl Fn(&TaskLabel) -> bool + use<>, ClaimError> {
-    let kept = kept_runs(records, set.name)?.map(|kept| kept.runs).unwrap_or_default();
-    let finished: Vec<RunRecord> = kept.into_iter().filter(|run| run.healthy).collect();
+    let kept = kept_runs(records, set, &set.plan()?.tasks())?;
+    let finished: Vec<RunRecord> = kept.into_iter().flat_map(|(kept, _)| kept.runs).filter(|run| run.healthy).collect();
     Ok(move |label: &TaskLabel| finished.iter().any(|run| is_of(label, run)))
 }
 

@@ -26,8 +26,8 @@ pub(super) const EXHIBITS: [Exhibit; 3] = [
         departures: &[
             "Print does not say which digits, how many images and how many epochs. Taken: 3 and 6, 100, 1000.",
             "Print writes powers of −1/4 and cites an implementation with powers of −1/2: both were run.",
-            "Spectral descent and Muon are ours, with steps that are resolved and a stop at 10^-10. All others make 1000 steps at the printed \
-             rates and end at very different losses: margins are those of the ends, not at one loss.",
+            "Spectral descent and Muon are ours, with steps that are resolved. All stop after 1000 steps or at a summed loss of 10^-10 and end at \
+             very different losses: margins are those of the ends, not at one loss.",
         ],
     },
     Exhibit {

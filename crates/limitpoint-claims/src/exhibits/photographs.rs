@@ -182,9 +182,9 @@ pub(super) fn course(material: &Material, sets: &[&str]) -> Result<Reading, Clai
         let logarithmic = column.contains("margin");
         for set in sets {
             for biases in ["first", "all"] {
-                let mut sketch =
-                    Sketch::new(&format!("{set}-{biases}-{name}"), &format!("{set}, biases: {biases}"), "epoch", words)
-                        .logarithmic(false, logarithmic);
+                let title = format!("{words}, {set}, biases: {biases}");
+                let name = format!("{set}-{biases}-{name}");
+                let mut sketch = Sketch::new(&name, &title, "epoch", words).logarithmic(false, logarithmic);
                 let has = |run: &RunRecord| {
                     let swept =
                         run.point.iter().find(|(key, _)| key.contains("biases")).map(|(_, value)| value.as_str());

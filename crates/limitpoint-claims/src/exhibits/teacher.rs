@@ -70,7 +70,8 @@ fn figure_1(material: &Material) -> Result<Reading, ClaimError> {
     };
     for (words, column, best) in MARGINS {
         let name = column.trim_start_matches("margin.");
-        let title = format!("{words}, the margin over ‖θ‖² of {}, start 0.01, mean of the runs that fit", norm(name));
+        let title =
+            format!("{words}, the margin over the squared {} norm; start 0.01, mean of the runs that fit", norm(name));
         let sketch = Sketch::new(name, &title, "epoch", words).logarithmic(true, true);
         let shown = |run: &RunRecord| scale(run) == 0.01 && fits(run);
         reading.figure(curves(sketch, material, SET, &PLAIN, ["step", column], shown));

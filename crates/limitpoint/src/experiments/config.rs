@@ -47,11 +47,12 @@ pub(super) fn config_text(folder: &Path) -> Result<String, RecordError> {
     Seal::TOML.open(&text).map(str::to_owned).ok_or_else(|| RecordError::damaged(&path, what))
 }
 
-/// SHA-256 of all that decides the steps of a run: of the recipe without its stop rules and without the folders its
-/// data lie in.
+/// SHA-256 of all that decides the steps of a run: of the recipe without its stop rules, without the folders its data lie in and
+/// without the words about it.
 pub(super) fn identity(recipe: &Recipe) -> Result<String, RecipeError> {
     let name = |path: &Path| path.file_name().map_or_else(|| path.to_owned(), PathBuf::from);
-    let bare = Recipe { stop: Stop::default(), data: recipe.data.with_paths(name), ..recipe.clone() };
+    let (stop, data) = (Stop::default(), recipe.data.with_paths(name));
+    let bare = Recipe { stop, data, title: String::new(), description: String::new(), ..recipe.clone() };
     Ok(sum(bare.to_toml()?.as_bytes()))
 }
 

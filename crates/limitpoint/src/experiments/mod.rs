@@ -127,7 +127,8 @@ pub use seal::Seal;
 pub use source::{RecipeSource, builtins};
 pub use sweep::{
     Claim, Claims, Departure, FailedEntry, LaidOut, LeaseStanding, Leases, Merged, Moved, Next, RunningEntry,
-    SweepStatus, WorkOptions, WorkOutcome, WorkerRecord, is_sweep, lay_out, merge, place, retry_failed, status, work,
+    SweepStatus, WorkOptions, WorkOutcome, WorkerRecord, is_sweep, lay_out, merge, place, retry_failed, run_name,
+    status, work,
 };
 pub use tangent_check::{CheckedTangent, check_tangent_file, is_tangent_file, save_tangent_file};
 pub use task::{Task, TaskLabel};

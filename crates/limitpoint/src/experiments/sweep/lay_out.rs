@@ -78,9 +78,10 @@ pub fn lay_out(plan: &Plan, folder: &Path, data_folder: Option<&Path>) -> Result
         before.iter().flat_map(|known| &known.runs).map(|run| run.label.name.as_str()).collect();
     let there = present(folder, &listed);
     let one = |task: Task| -> Result<RunEntry, RunError> {
+        let name = run_name(&task)?;
         let Task { mut label, recipe } = task;
         let recipe_sha256 = identity(&recipe)?;
-        label.name = format!("{}-{}", label.name, content_hash(&recipe, &recipe_sha256)?);
+        label.name = name;
         let waits = folder.join(WAITING).join(&label.name);
         if !there.contains(&label.name) {
             make(&stage.join(&label.name), &root.join(&label.name), &recipe)?;
@@ -157,10 +158,11 @@ fn present(folder: &Path, listed: &HashSet<&str>) -> HashSet<String> {
     present
 }
 
-/// What the name of a run ends with: of all that decides its files, stop rules too.
-fn content_hash(recipe: &Recipe, identity: &str) -> Result<String, RunError> {
-    let stop = toml::to_string(&recipe.stop).map_err(|error| RunError::Unreadable(error.to_string()))?;
-    Ok(sum(format!("{identity}\n{stop}").as_bytes())[..DIGITS].to_owned())
+/// The name of a run in a sweep: it ends with a hash of all that decides its files, stop rules too.
+pub fn run_name(task: &Task) -> Result<String, RunError> {
+    let stop = toml::to_string(&task.recipe.stop).map_err(|error| RunError::Unreadable(error.to_string()))?;
+    let hash = sum(format!("{}\n{stop}", identity(&task.recipe)?).as_bytes());
+    Ok(format!("{}-{}", task.label.name, &hash[..DIGITS]))
 }
 
 /// A folder with a recipe; `home` is where the run will be in the end, from where its data are named.

@@ -27,7 +27,7 @@ mod status;
 mod worker;
 
 pub use claim::{Claim, Claims, Moved, Next};
-pub use lay_out::{LaidOut, lay_out};
+pub use lay_out::{LaidOut, lay_out, run_name};
 pub use lease::{Leases, Standing as LeaseStanding, WorkerRecord};
 pub use merge::{Merged, merge};
 pub(super) use place::steadily;
