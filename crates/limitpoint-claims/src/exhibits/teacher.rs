@@ -179,8 +179,8 @@ fn left_out(reading: &mut Reading, material: &Material) {
 /// Test accuracy beside a final margin, marks by the scale of the start.
 fn scatter(reading: &mut Reading, material: &Material, (words, column, _): (&str, &str, &str)) {
     let name = format!("accuracy-{}", column.trim_start_matches("margin."));
-    let mut sketch = Sketch::new(&name, &format!("Test accuracy and final {words}"), words, "test accuracy")
-        .logarithmic(true, false);
+    let title = format!("Test accuracy and final {words}; larger marks are larger starts");
+    let mut sketch = Sketch::new(&name, &title, words, "test accuracy").logarithmic(true, false);
     for optimiser in ALL {
         let points = fitted(material, optimiser).filter_map(|run| {
             let size = (2.0 + scale(run).log10() / 1.5).max(0.4);
