@@ -64,7 +64,9 @@ impl CardError {
             }
             Self::NoCard(_) => "look at nvidia-smi and CUDA_VISIBLE_DEVICES, or leave --device out",
             Self::Memory { .. } => "end other programs on the card, or leave --device out",
-            _ => "go on from the last checkpoint, or leave --device out",
+            // the same again would fail again
+            Self::TooLong(_) | Self::Kernels(_) => "leave --device out: the CPU computes it",
+            Self::Driver { .. } | Self::Product(_) => "go on from the last checkpoint, or leave --device out",
         }
     }
 }
@@ -77,6 +79,6 @@ mod tests {
     fn every_error_has_a_remedy() {
         let missing = CardError::Library { name: "the driver of the card", library: "libcuda" };
         assert!(missing.to_string().contains("libcuda") && missing.remedy().contains("--device"));
-        assert!(CardError::TooLong(1 << 40).remedy().contains("checkpoint"));
+        assert!(CardError::TooLong(1 << 40).remedy().contains("CPU"));
     }
 }

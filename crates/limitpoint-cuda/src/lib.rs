@@ -13,7 +13,7 @@
 //! | question | answer |
 //! |---|---|
 //! | which models | dense layers, convolutions, pools, activations, factors, on dense inputs |
-//! | which optimisers | all; gradient, sign and metric steps are made on the card, others on the host with the card's gradient |
+//! | which optimisers | all but `minimum_norm=true`; gradient, sign and metric steps are made on the card, others on the host with the card's gradient |
 //! | which numbers | `f64`, or `f32` in all products; parameters are kept in 64 bits and moved in 64 bits |
 //! | the loss | margins, ln L, steps and stop rules are the library's own, in 64 bits on the host |
 //! | the same bits | yes, for the same card, driver and cuBLAS: every sum has one order, plans depend on shapes only |
