@@ -116,8 +116,21 @@ fn runs_of_two_machines_come_together_in_records_that_travel() {
     assert_eq!(unknown.status.code(), Some(2));
     let words = stderr(&unknown);
     assert!(words.contains("'cube-10-seed1'") && words.contains("c-circle-lambda/cube-0_1-seed42"), "{words}");
-    let kept = format!("{there}/records/runs/c-circle-lambda.json");
-    let text = std::fs::read_to_string(&kept).unwrap();
+    // a record of fewer runs has as many numbers, and a figure of marks alone has none: neither replaces one of more
+    let runs_there = format!("{there}/records/runs/c-circle-lambda.json");
+    let text = std::fs::read_to_string(&runs_there).unwrap();
+    let read = ["reproduce", "C.tab4", "C.fig6", "--scale", "paper", "--read", "--out", &there];
+    assert_eq!(limitpoint(&read).status.code(), Some(0));
+    let records = ["C.tab4", "C.fig6"].map(|id| format!("{there}/records/{id}.json"));
+    let before = records.clone().map(|path| std::fs::read_to_string(path).unwrap());
+    std::fs::remove_file(&runs_there).unwrap();
+    std::fs::rename(format!("{there}/c-circle-lambda"), format!("{there}/away")).unwrap();
+    let left = limitpoint(&read);
+    assert_eq!(stderr(&left).matches("it is left as it is").count(), 2, "{}", stderr(&left));
+    assert_eq!(records.map(|path| std::fs::read_to_string(path).unwrap()), before);
+    std::fs::rename(format!("{there}/away"), format!("{there}/c-circle-lambda")).unwrap();
+    std::fs::write(&runs_there, &text).unwrap();
+    let kept = runs_there;
     // a run whose recipe has changed since is none of the set
     std::fs::write(&kept, text.replace("\"cube-1-seed42-", "\"cube-1-seed42-0")).unwrap();
     std::fs::remove_file(format!("{there}/records/C.tab4.json")).unwrap();

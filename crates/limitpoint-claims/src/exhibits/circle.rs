@@ -205,7 +205,7 @@ fn table_5(material: &Material) -> Result<Reading, ClaimError> {
 /// |a_j| w_j of every neuron of the run with seed 42: two inputs, one hidden layer, one output.
 fn neurons(material: &Material, set: &str, optimiser: &str) -> Result<Vec<[f64; 3]>, ClaimError> {
     let Some(run) = material.finished(set, optimiser).find(|run| run.seed == 42) else { return Ok(Vec::new()) };
-    let (layout, weights) = material.weights(set, run, "final.safetensors")?;
+    let Some((layout, weights)) = material.weights(set, run)? else { return Ok(Vec::new()) };
     let mut blocks = layout.weights();
     let (Some(first), Some(second)) = (blocks.next(), blocks.next()) else { return Ok(Vec::new()) };
     let (incoming, outgoing) = (&weights[first.range()], &weights[second.range()]);
@@ -306,7 +306,7 @@ fn figure_11(material: &Material) -> Result<Reading, ClaimError> {
     let mut words = Vec::new();
     for name in ["hyp", "gradient", "cube"] {
         let Some(run) = material.finished("c-deep-printed", name).find(|run| run.seed == 42) else { continue };
-        let (layout, weights) = material.weights("c-deep-printed", run, "final.safetensors")?;
+        let Some((layout, weights)) = material.weights("c-deep-printed", run)? else { continue };
         let scores = around(&layout, &weights);
         let changes = scores.iter().zip(scores.iter().cycle().skip(1)).filter(|(a, b)| a[1] * b[1] < 0.0).count();
         words.push(format!("{name} {changes}"));

@@ -17,7 +17,7 @@ use limitpoint::training::Setup;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::material::{Material, checkpoint};
+use super::material::{FINAL, Material, checkpoint};
 use super::photographs::course;
 use super::reading::{Reading, mean_and_spread};
 use super::{Exhibit, MadeOf};
@@ -103,7 +103,7 @@ struct Look {
 
 /// The weights of a model in the folder of a run, whether or not the run has come so far or is here.
 fn model(material: &Material, run: &RunRecord, level: Option<f64>) -> PathBuf {
-    let file = level.map_or_else(|| "final.safetensors".to_owned(), milestone_name);
+    let file = level.map_or_else(|| FINAL.to_owned(), milestone_name);
     checkpoint(&material.folder("d-cnn", run), &file)
 }
 

@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use limitpoint::experiments::{
-    DataRecord, ExperimentRecord, Metrics, Portrait, RunRecord, Task, TaskLabel, run_name, write_atomically,
+    DataRecord, ExperimentRecord, Metrics, Plan, Portrait, RunRecord, Task, TaskLabel, run_name, write_atomically,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::material::{Gathered, Material, is_of};
+use super::material::{Gathered, Material, is_of, refused};
 use super::run_sets::RunSet;
 use crate::ClaimError;
 
@@ -53,10 +53,6 @@ impl KeptRun {
 
 fn runs_file(records: &Path, set: &str) -> PathBuf {
     records.join("runs").join(format!("{set}.json"))
-}
-
-fn refused(path: &Path, reason: impl ToString) -> ClaimError {
-    ClaimError::Ended { what: path.display().to_string(), reason: reason.to_string() }
 }
 
 /// A file, if it is there.
@@ -149,9 +145,13 @@ pub fn keep_runs(material: &Material) -> Result<(), ClaimError> {
     Ok(())
 }
 
-/// Whether a run of a set is among those that were finished elsewhere and kept.
-pub fn finished_elsewhere(records: &Path, set: &RunSet) -> Result<impl Fn(&TaskLabel) -> bool + use<>, ClaimError> {
-    let kept = kept_runs(records, set, &set.plan()?.tasks())?;
+/// Whether a run of a set, whose plan this is, is among those that were finished elsewhere and kept.
+pub fn finished_elsewhere(
+    records: &Path,
+    set: &RunSet,
+    plan: &Plan,
+) -> Result<impl Fn(&TaskLabel) -> bool + use<>, ClaimError> {
+    let kept = kept_runs(records, set, &plan.tasks())?;
     let finished: Vec<RunRecord> = kept.into_iter().flat_map(|(kept, _)| kept.runs).filter(|run| run.healthy).collect();
     Ok(move |label: &TaskLabel| finished.iter().any(|run| is_of(label, run)))
 }

@@ -4,13 +4,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
+use limitpoint::data::Dataset;
 use limitpoint::engine::{Compute, Device};
-use limitpoint::experiments::{ExperimentRecord, RunRecord, Task, TaskLabel, load_weights, place};
+use limitpoint::experiments::{
+    ExperimentRecord, RunRecord, Task, TaskLabel, experiment_data, load_weights, place, run_data,
+};
 use limitpoint::params::ParamLayout;
 
 use super::elsewhere::with_kept;
 use super::run_sets::RunSet;
+use super::stored::{stored, weights_file};
 use crate::ClaimError;
+
+/// The last weights of a run.
+pub(super) const FINAL: &str = "final.safetensors";
 
 /// One set of runs: what was planned, and what there is.
 #[derive(Debug)]
@@ -76,16 +83,21 @@ impl Material {
         self.sets.get(set).map_or_else(PathBuf::new, |gathered| place(&gathered.folder, &run.name))
     }
 
-    /// Weights of a run: the last ones, or those of another checkpoint.
-    pub fn weights(&self, set: &str, run: &RunRecord, file: &str) -> Result<(ParamLayout, Vec<f64>), ClaimError> {
-        let gathered = self.sets.get(set).ok_or_else(|| absent(&run.name))?;
-        let folder = self.folder(set, run);
-        let data = limitpoint::experiments::run_data(&folder, self.data_folder.as_deref())?.0;
-        let task = gathered.planned.iter().find(|task| is_of(&task.label, run)).ok_or_else(|| absent(&run.name))?;
-        let layout = task.recipe.model.architecture_on(&data.train)?.layout().clone();
-        let path = checkpoint(&folder, file);
-        let weights = load_weights(&path, &layout).map_err(limitpoint::experiments::RunError::from)?;
-        Ok((layout, weights))
+    /// The last weights of a run: from its folder, or of a run that was made elsewhere from beside the records; nothing if they are
+    /// in neither place.
+    pub fn weights(&self, set: &str, run: &RunRecord) -> Result<Option<(ParamLayout, Vec<f64>)>, ClaimError> {
+        let task = self.task(set, run).ok_or_else(|| absent(&run.name))?;
+        let (folder, data_folder) = (self.folder(set, run), self.data_folder.as_deref());
+        let layout = |data: &Dataset| task.recipe.model.architecture_on(data).map(|found| found.layout().clone());
+        let path = checkpoint(&folder, FINAL);
+        if path.is_file() {
+            let layout = layout(&run_data(&folder, data_folder)?.0.train)?;
+            let weights = load_weights(&path, &layout).map_err(limitpoint::experiments::RunError::from)?;
+            return Ok(Some((layout, weights)));
+        }
+        let Some(weights) = stored(&weights_file(&self.records, set))?.remove(&run.name) else { return Ok(None) };
+        let layout = layout(&experiment_data(&task.recipe, Some(run.seed), data_folder)?.0.train)?;
+        Ok((layout.len() == weights.len()).then_some((layout, weights)))
     }
 
     /// How models are looked at: where this was asked for, and on all threads.
@@ -102,6 +114,11 @@ impl Material {
 /// A file of weights in the folder of a run.
 pub(super) fn checkpoint(folder: &Path, file: &str) -> PathBuf {
     folder.join("checkpoints").join(file)
+}
+
+/// What is wrong with a file.
+pub(super) fn refused(path: &Path, reason: impl ToString) -> ClaimError {
+    ClaimError::Ended { what: path.display().to_string(), reason: reason.to_string() }
 }
 
 fn absent(run: &str) -> ClaimError {

@@ -3,8 +3,8 @@
 use limitpoint::experiments::RunRecord;
 use limitpoint::report::Sketch;
 
-use super::material::{Material, checkpoint};
-use super::reading::{Reading, mean_and_spread, mean_curve, shares};
+use super::material::{FINAL, Material, checkpoint};
+use super::reading::{Reading, mean_and_spread, mean_curve, shares, with_curve};
 use super::{Exhibit, MadeOf};
 use crate::ClaimError;
 
@@ -122,10 +122,7 @@ fn layer_of(reading: &mut Reading, material: &Material, set: &str, first: bool, 
         let Some((_, counts)) = (if first { blocks.next() } else { blocks.next_back() }) else { continue };
         sketch = sketch.curve(map, shares(counts));
         if first {
-            let points = accuracies_after_cuts(material, set, run)?;
-            if !points.is_empty() {
-                cuts = cuts.curve(map, points);
-            }
+            cuts = with_curve(cuts, map, accuracies_after_cuts(material, set, run)?);
         }
     }
     for figure in [sketch, cuts] {
@@ -139,13 +136,13 @@ fn layer_of(reading: &mut Reading, material: &Material, set: &str, first: bool, 
 /// Test accuracy when the smallest weights of every layer are set to zero, by their share; nothing where the weights are elsewhere
 /// and this was not found out there.
 fn accuracies_after_cuts(material: &Material, set: &str, run: &RunRecord) -> Result<Vec<[f64; 2]>, ClaimError> {
-    let weights = checkpoint(&material.folder(set, run), "final.safetensors");
+    let weights = checkpoint(&material.folder(set, run), FINAL);
     let found = material.found_once(&format!("{}-cuts", run.name), &weights, || cut(material, set, run))?;
     Ok(found.unwrap_or_default())
 }
 
 fn cut(material: &Material, set: &str, run: &RunRecord) -> Result<Vec<[f64; 2]>, ClaimError> {
-    let (layout, weights) = material.weights(set, run, "final.safetensors")?;
+    let Some((layout, weights)) = material.weights(set, run)? else { return Ok(Vec::new()) };
     let Some(task) = material.task(set, run) else { return Ok(Vec::new()) };
     let folder = material.data_folder.as_deref();
     let split = limitpoint::experiments::experiment_data(&task.recipe, Some(run.seed), folder)?.0;
@@ -192,11 +189,8 @@ pub(super) fn course(material: &Material, sets: &[&str]) -> Result<Reading, Clai
                     swept.unwrap_or(whole) == biases
                 };
                 for run in material.runs(set).filter(|run| !run.failed && has(run)) {
-                    let mut points = mean_curve(std::iter::once(run), "epoch", column);
-                    points.retain(|point| !logarithmic || point[1] > 0.0);
-                    if !points.is_empty() {
-                        sketch = sketch.curve(format!("seed {}", run.seed), points);
-                    }
+                    let points = mean_curve(std::iter::once(run), "epoch", column);
+                    sketch = with_curve(sketch, &format!("seed {}", run.seed), points);
                 }
                 if !sketch.curves.is_empty() {
                     reading.figure(sketch);

@@ -147,9 +147,14 @@ pub(super) fn curves(
 ) -> Sketch {
     optimisers.iter().fold(sketch, |sketch, name| {
         let runs = material.runs(set).filter(|run| run.optimiser == *name && !run.failed && chosen(run));
-        let mut points = mean_curve(runs, x, y);
-        let [log_x, log_y] = sketch.logarithmic;
-        points.retain(|point| (!log_x || point[0] > 0.0) && (!log_y || point[1] > 0.0));
-        if points.is_empty() { sketch } else { sketch.curve(*name, points) }
+        let points = mean_curve(runs, x, y);
+        with_curve(sketch, name, points)
     })
+}
+
+/// Adds what can be drawn of a curve on these axes, if that is anything.
+pub(super) fn with_curve(sketch: Sketch, label: &str, mut points: Vec<[f64; 2]>) -> Sketch {
+    let [log_x, log_y] = sketch.logarithmic;
+    points.retain(|point| (!log_x || point[0] > 0.0) && (!log_y || point[1] > 0.0));
+    if points.is_empty() { sketch } else { sketch.curve(label, points) }
 }

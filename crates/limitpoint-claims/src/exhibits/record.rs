@@ -139,7 +139,7 @@ impl ExhibitRecord {
                 };
             }
         }
-        record.reading.figures.retain(shows_something);
+        record.reading.figures.retain(|figure| shown(figure) > 0);
         for curve in record.reading.figures.iter_mut().flat_map(|figure| &mut figure.curves) {
             thin(&mut curve.points);
         }
@@ -147,12 +147,12 @@ impl ExhibitRecord {
     }
 }
 
-/// Whether there is anything to draw.
-fn shows_something(figure: &Sketch) -> bool {
-    figure.curves.iter().any(|curve| !curve.points.is_empty())
-        || figure.bands.iter().any(|band| !band.points.is_empty())
-        || figure.clouds.iter().any(|cloud| !cloud.points.is_empty())
-        || !figure.dots.is_empty()
+/// How many curves, bands, clouds and dots there are to draw.
+fn shown(figure: &Sketch) -> usize {
+    figure.curves.iter().filter(|curve| !curve.points.is_empty()).count()
+        + figure.bands.iter().filter(|band| !band.points.is_empty()).count()
+        + figure.clouds.iter().filter(|cloud| !cloud.points.is_empty()).count()
+        + figure.dots.len()
 }
 
 /// Leaves so many points of a curve that a picture shows no difference, its ends among them.
@@ -223,10 +223,12 @@ fn set_record(gathered: &Gathered) -> SetRecord {
 }
 
 impl ExhibitRecord {
-    /// How many numbers of ours and curves it has: of two records of an exhibit, the one with fewer has lost something.
-    pub fn numbers_and_curves(&self) -> usize {
+    /// Runs that have begun, and numbers of ours with what figures show: of two records of an exhibit, one that has fewer of either
+    /// has lost something.
+    pub fn content(&self) -> [usize; 2] {
+        let runs = self.sets.iter().map(|set| set.finished + set.failed.len() + set.begun.len()).sum();
         let numbers = self.reading.rows.iter().filter(|row| row.ours.is_some()).count();
-        numbers + self.reading.figures.iter().map(|figure| figure.curves.len()).sum::<usize>()
+        [runs, numbers + self.reading.figures.iter().map(shown).sum::<usize>()]
     }
 
     /// The geometric mean of ours over print, over all numbers that have both, and how many these are.

@@ -8,7 +8,7 @@ use limitpoint::norms::NormSpec;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
-use super::material::{Material, checkpoint};
+use super::material::{FINAL, Material, checkpoint, refused};
 use super::record::ExhibitRecord;
 use super::run_sets::RunSet;
 use crate::ClaimError;
@@ -38,12 +38,8 @@ pub fn is_exhibit(path: &Path) -> bool {
 }
 
 /// Where the weights of a set lie, for all records of the folder.
-fn weights_file(folder: &Path, set: &str) -> PathBuf {
+pub(super) fn weights_file(folder: &Path, set: &str) -> PathBuf {
     folder.join(format!("{set}.safetensors"))
-}
-
-fn refused(path: &Path, reason: impl ToString) -> ClaimError {
-    ClaimError::Ended { what: path.display().to_string(), reason: reason.to_string() }
 }
 
 /// Keeps the final weights of as many runs of every set as fit into a megabyte, in a file of the set beside the records that
@@ -55,17 +51,15 @@ pub fn keep_weights(folder: &Path, record: &ExhibitRecord, material: &Material) 
         let mut kept: Vec<(String, Vec<u8>)> = Vec::new();
         let mut room = MOST;
         for run in material.runs(&set.name).filter(|run| set.ends.contains_key(&run.name)) {
-            let file = checkpoint(&material.folder(&set.name, run), "final.safetensors");
+            let file = checkpoint(&material.folder(&set.name, run), FINAL);
             let weights = match std::fs::metadata(&file) {
                 // whether it fits is known before it is read
                 Ok(meta) if meta.len() as usize > 4 * room => continue,
-                Ok(_) => material.weights(&set.name, run, "final.safetensors")?.1,
+                Ok(_) => material.weights(&set.name, run)?.map(|(_, weights)| weights),
                 // of a run that was made elsewhere, and came here beside its record
-                Err(_) => match before.remove(&run.name) {
-                    Some(weights) => weights,
-                    None => continue,
-                },
+                Err(_) => before.remove(&run.name),
             };
+            let Some(weights) = weights else { continue };
             if 8 * weights.len() > room {
                 continue;
             }
@@ -86,7 +80,7 @@ pub fn keep_weights(folder: &Path, record: &ExhibitRecord, material: &Material) 
 }
 
 /// Weights by run; none where there is no such file.
-fn stored(path: &Path) -> Result<HashMap<String, Vec<f64>>, ClaimError> {
+pub(super) fn stored(path: &Path) -> Result<HashMap<String, Vec<f64>>, ClaimError> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(HashMap::new()),

@@ -54,12 +54,16 @@ fn fits(run: &RunRecord) -> bool {
     run.metrics.last("accuracy") == Some(1.0)
 }
 
+/// The run of another algorithm from the same start and seed, if it fits.
+fn alike<'a>(material: &'a Material, name: &'a str, run: &RunRecord) -> Option<&'a RunRecord> {
+    fitted(material, name).find(|other| other.seed == run.seed && other.point == run.point)
+}
+
 /// Gradient, coordinate and sign descent from the same start and seed, where all three fit: means over different runs would compare
 /// problems, not algorithms.
 fn triples(material: &Material) -> Vec<[&RunRecord; 3]> {
-    let alike =
-        |name, run: &RunRecord| fitted(material, name).find(|other| other.seed == run.seed && other.point == run.point);
-    fitted(material, "gd").filter_map(|gd| Some([gd, alike("cd", gd)?, alike("sd", gd)?])).collect()
+    let other = |name, gd: &RunRecord| alike(material, name, gd);
+    fitted(material, "gd").filter_map(|gd| Some([gd, other("cd", gd)?, other("sd", gd)?])).collect()
 }
 
 fn figure_1(material: &Material) -> Result<Reading, ClaimError> {
@@ -101,8 +105,7 @@ fn figure_1(material: &Material) -> Result<Reading, ClaimError> {
     }
     for name in ["gd-cd", "gd-sd"] {
         let pairs = fitted(material, name).filter_map(|run| {
-            let same = |other: &&RunRecord| other.seed == run.seed && other.point == run.point;
-            let plain = fitted(material, "gd").find(same)?;
+            let plain = alike(material, "gd", run)?;
             Some((
                 run.metrics.last("margin.l1")? < plain.metrics.last("margin.l1")?,
                 run.test_accuracy? - plain.test_accuracy?,

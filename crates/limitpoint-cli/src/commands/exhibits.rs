@@ -43,8 +43,8 @@ fn sets_of(chosen: &[Exhibit]) -> Vec<&'static RunSet> {
 fn plans_of(arguments: &Reproduce, chosen: &[Exhibit]) -> anyhow::Result<Vec<(&'static RunSet, Plan)>> {
     let (mut plans, mut names) = (Vec::new(), BTreeSet::new());
     for set in sets_of(chosen) {
-        let done = finished_elsewhere(&arguments.out.join("records"), set)?;
         let plan = set.plan()?;
+        let done = finished_elsewhere(&arguments.out.join("records"), set, &plan)?;
         let own = |name: &str| format!("{}/{name}", set.name);
         for TaskLabel { name, .. } in plan.tasks().into_iter().map(|task| task.label) {
             names.extend([own(&name), name]);
@@ -81,12 +81,12 @@ pub fn run(arguments: &Reproduce, chosen: &[Exhibit]) -> anyhow::Result<ExitCode
         let material = Material::gather(exhibit.sets(), &arguments.out, data_folder.as_deref(), arguments.device)?;
         let Some(read) = ExhibitRecord::of(exhibit, &material, &lab)? else { continue };
         let record = match known_record(&records, exhibit.id).filter(|_| !arguments.fresh) {
-            Some(known) if known.numbers_and_curves() > read.numbers_and_curves() => {
+            Some(known) if known.content().iter().zip(read.content()).any(|(known, read)| *known > read) => {
+                let ([runs, numbers], [runs_here, numbers_here]) = (known.content(), read.content());
                 say(&format!(
-                    "{}: the record here has {} numbers and curves, the runs here give {}; it is left as it is, --fresh writes it anew",
-                    known.id,
-                    known.numbers_and_curves(),
-                    read.numbers_and_curves()
+                    "{}: the record here is of {runs} runs with {numbers} numbers and curves, the runs here are {runs_here} and give \
+                     {numbers_here}; it is left as it is, --fresh writes it anew",
+                    known.id
                 ));
                 // but for what is said of any record of this exhibit
                 ExhibitRecord { shows: read.shows, departures: read.departures, ..known }
